@@ -1,0 +1,2 @@
+//! The arithmetic of a bill.
+pub mod usage;

@@ -1,0 +1,1 @@
+//! Placeholder head; the room's own page replaces it.
