@@ -54,12 +54,15 @@ pub fn split_largest_remainder(total: u64, weights: &[u64]) -> Vec<u64> {
         return vec![0; weights.len()];
     }
     let exact = |w: &u64| u128::from(total) * u128::from(*w);
-    let mut parts: Vec<u64> =
-        weights.iter().map(|w| u64::try_from(exact(w) / sum).expect("a part is no more than the total")).collect();
+    let mut parts: Vec<u64> = weights
+        .iter()
+        .map(|w| u64::try_from(exact(w) / sum).expect("a part is no more than the total"))
+        .collect();
     let mut order: Vec<usize> = (0..weights.len()).collect();
     order.sort_by_key(|i| (std::cmp::Reverse(exact(&weights[*i]) % sum), *i));
     let left = total - parts.iter().sum::<u64>();
-    for i in order.into_iter().take(usize::try_from(left).expect("fewer units are left than there are parts")) {
+    for i in order.into_iter().take(usize::try_from(left).expect("fewer units are left than there are parts"))
+    {
         parts[i] += 1;
     }
     parts

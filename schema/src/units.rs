@@ -24,7 +24,9 @@ impl NanoGpuHours {
     /// ```
     pub fn of_span(start_ms: i64, end_ms: i64) -> Self {
         let at = |ms: i64| (i128::from(ms) * i128::from(NANO_PER_GPU_HOUR)).div_euclid(i128::from(HOUR_MS));
-        Self(i64::try_from(at(end_ms) - at(start_ms)).expect("a span of Unix milliseconds fits 292 GPU-years"))
+        Self(
+            i64::try_from(at(end_ms) - at(start_ms)).expect("a span of Unix milliseconds fits 292 GPU-years"),
+        )
     }
 }
 

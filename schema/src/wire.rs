@@ -10,6 +10,12 @@
 //!
 //! `Option` is the three states of a value: `None` is unknown (the row's reason says why), `Some(0)` is known zero.
 
+mod answers;
+mod words;
+
+pub use answers::{EnrolRequest, EnrolResponse, Receipt};
+pub use words::{BusyKind, OwnerKind, Quality, Reason, Sharing};
+
 /// Version stated in every batch; a server refuses a batch from a future *incompatible* version by name.
 pub const WIRE_VERSION: u32 = 1;
 
@@ -124,28 +130,6 @@ pub struct Device {
     pub driver_version: String,
 }
 
-/// What started a workload.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, prost::Enumeration)]
-#[repr(i32)]
-pub enum OwnerKind {
-    /// Newer than this build.
-    Unspecified = 0,
-    /// A Kubernetes pod.
-    Kubernetes = 1,
-    /// A Slurm job.
-    Slurm = 2,
-    /// A Docker or Podman container outside Kubernetes.
-    Container = 3,
-    /// A systemd service or scope.
-    Systemd = 4,
-    /// A user, known by uid only.
-    User = 5,
-    /// A virtual machine on a vGPU host.
-    Vm = 6,
-    /// A process whose owner couldn't be found; evidence says what was read.
-    Unknown = 7,
-}
-
 /// One attribute of an owner.
 #[derive(Clone, PartialEq, Eq, prost::Message)]
 pub struct Attribute {
@@ -172,86 +156,6 @@ pub struct Owner {
     /// What was read to know it.
     #[prost(string, tag = "4")]
     pub evidence: String,
-}
-
-/// How a device is divided among its users.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, prost::Enumeration)]
-#[repr(i32)]
-pub enum Sharing {
-    /// Newer than this build.
-    Unspecified = 0,
-    /// One owner on the whole device.
-    Whole = 1,
-    /// Several owners take turns.
-    TimeSliced = 2,
-    /// Several clients of an MPS server.
-    Mps = 3,
-    /// A MIG instance with one owner.
-    Mig = 4,
-    /// A MIG instance with several owners.
-    MigShared = 5,
-    /// Virtual GPUs of a hypervisor.
-    Vgpu = 6,
-}
-
-/// What "busy" means in a row: two kinds are never summed or ranked together.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, prost::Enumeration)]
-#[repr(i32)]
-pub enum BusyKind {
-    /// Busy isn't known.
-    Unspecified = 0,
-    /// Time in which at least one kernel was resident (NVML utilisation).
-    KernelResident = 1,
-    /// Share of streaming multiprocessors that were active (GPM).
-    SmActive = 2,
-}
-
-/// How far a figure can be trusted.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, prost::Enumeration)]
-#[repr(i32)]
-pub enum Quality {
-    /// Newer than this build.
-    Unspecified = 0,
-    /// Read from the device for this owner alone.
-    Measured = 1,
-    /// Known from what was allocated, not from use.
-    Allocated = 2,
-    /// Divided by a stated rule where the device can't tell owners apart.
-    Estimated = 3,
-}
-
-/// Why a value is unknown, or time unobserved or unavailable.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, prost::Enumeration)]
-#[repr(i32)]
-pub enum Reason {
-    /// Nothing to explain: the value is known.
-    Unspecified = 0,
-    /// NVML has no utilisation of a MIG instance before Hopper.
-    MigPreHopper = 1,
-    /// The device or driver doesn't offer the figure.
-    NotSupported = 2,
-    /// An NVML call failed.
-    NvmlError = 3,
-    /// The device is lost or needs a reset.
-    GpuLost = 4,
-    /// A call ran past its deadline; the device is quarantined.
-    CallHung = 5,
-    /// NVML was let go of on request.
-    Released = 6,
-    /// The collector wasn't running.
-    CollectorStopped = 7,
-    /// The wall clock was stepped.
-    ClockStep = 8,
-    /// MIG was being reconfigured.
-    Reconfiguring = 9,
-    /// The driver is missing, reloading or doesn't fit its library.
-    DriverUnavailable = 10,
-    /// Two samples are needed and only one was there.
-    FirstSample = 11,
-    /// The driver's process structure can't be trusted (535.43 to 535.86).
-    ProcessListUnsafe = 12,
-    /// NVML refused for lack of permission.
-    NoPermission = 13,
 }
 
 /// What one workload held and used of one device (or MIG instance) in one window.
@@ -439,35 +343,6 @@ pub struct Loss {
     /// Why: `spool_full`, `damaged`.
     #[prost(string, tag = "4")]
     pub reason: String,
-}
-
-/// Answer to a delivery: everything in it is durable, the refused rows included (in the dead-letter table).
-#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-pub struct Receipt {
-    /// Batches stored or already stored.
-    pub batches: u64,
-    /// Rows stored.
-    pub rows: u64,
-    /// Rows refused and kept as dead letters.
-    pub dead_letters: u64,
-}
-
-/// What a collector sends to join: `POST /api/v1/enrol`.
-#[derive(Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-pub struct EnrolRequest {
-    /// The join token that the operator made.
-    pub join_token: String,
-    /// Cluster of the node.
-    pub cluster: String,
-    /// Name of the node.
-    pub node: String,
-}
-
-/// The credential that answers an enrolment. It is shown once; the server keeps its hash.
-#[derive(Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-pub struct EnrolResponse {
-    /// Bearer token for `POST /api/v1/batches`, bound to the cluster and node.
-    pub credential: String,
 }
 
 #[cfg(test)]
