@@ -1,2 +1,32 @@
-//! The arithmetic of a bill.
+//! The arithmetic of a bill: usage and capacity in, statements out. No async, no clock, no float, no IO.
+//!
+//! Modules in the order that money flows: raw slices are rolled up to hours, a period says which hours, the price book
+//! and the tenants say what and whose, rating makes lines, a statement reports them, export writes them.
+
 pub mod usage;
+
+pub mod rollup;
+
+pub mod money;
+
+pub mod instant;
+
+pub mod period;
+
+pub mod place;
+
+pub mod glob;
+
+mod wide;
+
+pub mod price;
+
+pub mod tenant;
+
+pub mod rating;
+
+pub mod statement;
+
+pub mod explain;
+
+pub mod export;

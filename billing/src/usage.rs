@@ -39,6 +39,8 @@ pub struct UsageTotal {
     pub busy_quality: Quality,
     /// Time for which the share was held, milliseconds (device-, instance- or slot-time).
     pub natural_ms: i64,
+    /// The part of `natural_ms` that the collector saw itself; the rest stands on a scheduler's record alone.
+    pub observed_ms: i64,
     /// Device time held.
     pub held: NanoGpuHours,
     /// Device time known to be busy.

@@ -1,0 +1,85 @@
+//! Instants as people write them in configuration: a local date, a local date and time, or RFC 3339.
+
+use chrono::{DateTime, Days, NaiveDate, NaiveDateTime, TimeDelta, TimeZone};
+use chrono_tz::Tz;
+
+/// Change instants lie on whole quarter hours, because raw windows are cut there and so never straddle one.
+pub const QUARTER_MS: i64 = 900_000;
+
+/// Why a text isn't an instant.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum InstantError {
+    /// Not a date or time.
+    #[error("{0:?} is not a date: write 2026-09-16, 2026-09-16T06:00 (both local) or 2026-09-16T06:00:00Z")]
+    NotADate(String),
+    /// The local time doesn't exist or exists twice.
+    #[error("{text:?} is skipped or repeated by a clock change in {zone}: write it with an offset, such as 2026-09-16T06:00:00-03:00")]
+    ClockChange {
+        /// As written.
+        text: String,
+        /// The billing zone.
+        zone: Tz,
+    },
+    /// Not on a quarter hour.
+    #[error("{0:?} is not on a quarter hour: use :00, :15, :30 or :45, because usage is cut only there")]
+    NotAQuarterHour(String),
+}
+
+/// Unix milliseconds of a local date (its first instant), a local date and time, or an RFC 3339 instant; on a whole
+/// quarter hour.
+///
+/// # Errors
+/// Anything else, in words that name the remedy.
+pub fn parse(text: &str, zone: Tz) -> Result<i64, InstantError> {
+    let at_ms = if let Ok(date) = NaiveDate::parse_from_str(text, "%Y-%m-%d") {
+        start_of_day_ms(date, zone)
+    } else if let Ok(instant) = DateTime::parse_from_rfc3339(text) {
+        instant.timestamp_millis()
+    } else {
+        let local = ["%Y-%m-%dT%H:%M", "%Y-%m-%dT%H:%M:%S", "%Y-%m-%d %H:%M", "%Y-%m-%d %H:%M:%S"]
+            .iter()
+            .find_map(|form| NaiveDateTime::parse_from_str(text, form).ok())
+            .ok_or_else(|| InstantError::NotADate(text.into()))?;
+        let only = zone.from_local_datetime(&local).single();
+        only.ok_or_else(|| InstantError::ClockChange { text: text.into(), zone })?.timestamp_millis()
+    };
+    if at_ms % QUARTER_MS != 0 {
+        return Err(InstantError::NotAQuarterHour(text.into()));
+    }
+    Ok(at_ms)
+}
+
+/// The first instant of a local day. Where a clock change skips midnight, that is the first instant after the gap;
+/// where it repeats midnight, the first of the two.
+pub fn start_of_day_ms(date: NaiveDate, zone: Tz) -> i64 {
+    let midnight = date.and_time(chrono::NaiveTime::MIN);
+    // A whole day can be missing (Samoa skipped 30 December 2011), so up to two days of quarter hours are tried.
+    (0..192)
+        .map(|quarter| midnight + TimeDelta::minutes(15 * quarter))
+        .find_map(|local| zone.from_local_datetime(&local).earliest())
+        .expect("no zone skips two days")
+        .timestamp_millis()
+}
+
+/// The local date of an instant.
+pub fn date_of(at_ms: i64, zone: Tz) -> NaiveDate {
+    local(at_ms, zone).date_naive()
+}
+
+/// The day after; dates here are far from the calendar's end.
+pub(crate) fn next_day(date: NaiveDate) -> NaiveDate {
+    date.checked_add_days(Days::new(1)).expect("dates here are far from the calendar's end")
+}
+
+/// An instant on a local clock.
+pub fn local(at_ms: i64, zone: Tz) -> DateTime<Tz> {
+    DateTime::from_timestamp_millis(at_ms).expect("instants here are within the calendar").with_timezone(&zone)
+}
+
+/// A date as TOML holds it, quoted or bare, as text for [`parse`]; other values as they were written.
+pub(crate) fn written(value: &toml::Value) -> String {
+    match value {
+        toml::Value::String(text) => text.clone(),
+        other => other.to_string(),
+    }
+}

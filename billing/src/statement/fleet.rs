@@ -1,0 +1,87 @@
+//! The whole fleet in a period, and the check that all statements together are it.
+
+use super::{PlatformStatement, Statement};
+use crate::money::Amount;
+use crate::rating::PlatformKind;
+use crate::tenant::TenantId;
+use crate::usage::DeviceTotal;
+use schema::units::NanoGpuHours;
+
+/// One part of the fleet's time.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FleetPart {
+    /// A tenant's id, or `unattributed`, `free`, `stranded`, `unavailable`, `unobserved`.
+    pub name: String,
+    /// Device time.
+    pub quantity: NanoGpuHours,
+    /// Sum of its posted amounts.
+    pub amount: Amount,
+}
+
+/// The fleet over the period.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Fleet {
+    /// Device time in service.
+    pub capacity: NanoGpuHours,
+    /// Devices with time in service.
+    pub devices: usize,
+    /// Tenants by id, then `unattributed`, `free`, `stranded`, `unavailable`, `unobserved`.
+    pub parts: Vec<FleetPart>,
+    /// Sum of all posted amounts.
+    pub amount: Amount,
+    /// Busy time of workloads.
+    pub busy: NanoGpuHours,
+    /// Busy time with no owner to be found.
+    pub ghost: NanoGpuHours,
+    /// Observed time that was not busy.
+    pub not_busy: NanoGpuHours,
+    /// Observed time whose use is unknown.
+    pub unknown: NanoGpuHours,
+}
+
+impl Fleet {
+    /// From the statements and the devices they must add up to.
+    pub(super) fn of(tenants: &[Statement], platform: &PlatformStatement, devices: &[DeviceTotal]) -> Self {
+        let mut parts: Vec<FleetPart> = tenants
+            .iter()
+            .map(|s| FleetPart {
+                name: s.tenant.id.to_string(),
+                quantity: s.totals.quantity,
+                amount: s.totals.amount,
+            })
+            .collect();
+        parts.push(FleetPart {
+            name: TenantId::UNATTRIBUTED.into(),
+            quantity: platform.unattributed.iter().map(|l| l.held).sum(),
+            amount: platform.unattributed.iter().filter_map(|l| l.amount).sum(),
+        });
+        for kind in PlatformKind::ALL {
+            let of_kind = || platform.lines.iter().filter(|l| l.kind == kind);
+            parts.push(FleetPart {
+                name: kind.word().into(),
+                quantity: of_kind().map(|l| l.quantity).sum(),
+                amount: of_kind().filter_map(|l| l.amount).sum(),
+            });
+        }
+        let names: std::collections::BTreeSet<&str> = devices.iter().map(|d| d.device.as_str()).collect();
+        Self {
+            capacity: devices.iter().map(|d| d.capacity).sum(),
+            devices: names.len(),
+            amount: parts.iter().map(|p| p.amount).sum(),
+            parts,
+            busy: devices.iter().map(|d| d.busy).sum(),
+            ghost: devices.iter().map(|d| d.ghost).sum(),
+            not_busy: devices.iter().map(|d| d.not_busy).sum(),
+            unknown: devices.iter().map(|d| d.unknown).sum(),
+        }
+    }
+
+    /// Whether the parts are the whole, in both ledgers.
+    pub fn adds_up(&self) -> bool {
+        let observed = self.busy + self.ghost + self.not_busy + self.unknown;
+        let unseen: NanoGpuHours =
+            self.parts.iter().filter(|p| ["unavailable", "unobserved"].contains(&p.name.as_str())).map(|p| p.quantity).sum();
+        self.parts.iter().map(|p| p.quantity).sum::<NanoGpuHours>() == self.capacity
+            && observed + unseen == self.capacity
+    }
+}
