@@ -21,6 +21,9 @@ const CHUNKS_WAITING: usize = 4;
 /// A client that takes nothing for this long loses its stream: it holds a place of the few.
 const CLIENT_STALL: Duration = Duration::from_secs(120);
 
+/// The largest result, before formatting, that is held in one piece: as JSON it is several times that.
+const WHOLE_RESULT_BYTES_MAX: &str = "67108864";
+
 /// A request, read from HTTP.
 #[derive(Debug, Default)]
 pub struct Request {
@@ -98,10 +101,14 @@ fn answer(
         .find_map(Token::name)
         .ok_or_else(|| Exception::new(Code::SyntaxError, "Empty query"))?;
     deny::check_words(&tokens)?;
+    deny::check_parameters(&request.parameters, &tokens)?;
 
+    let format = sql::output_format(&tokens).map_or(Ok(default_format), Format::named)?;
+    let streams = can_stream(&tokens, format, &request.settings);
     let settings = match &statement {
         Statement::Insert { .. } => insert::settings(&request.settings),
-        Statement::Text(_) => request.settings.clone(),
+        Statement::Text(_) if streams => request.settings.clone(),
+        Statement::Text(_) => bounded(&request.settings),
     };
     let mut connection = engine.session(request.database.as_deref(), &settings)?;
     let (class, statements) = connection.classify(text);
@@ -119,8 +126,7 @@ fn answer(
             Ok(())
         }
         Statement::Text(text) => {
-            let format = sql::output_format(&tokens).map_or(Ok(default_format), Format::named)?;
-            if class == Class::ReadOnly && can_stream(&tokens, format, &request.settings) {
+            if class == Class::ReadOnly && streams {
                 stream(&mut connection, text, format, &request.parameters, reply, runtime)
             } else {
                 whole(&mut connection, text, format, &request.parameters, reply)
@@ -143,6 +149,15 @@ fn read_statement(request: &Request) -> Result<Statement, Exception> {
         Some(rest) if !rest.is_empty() => [text.as_ref(), b"\n", rest.as_ref()].concat().into(),
         _ => text,
     }))
+}
+
+/// The request's settings, with a limit on the result where they set none.
+fn bounded(given: &[(String, String)]) -> Vec<(String, String)> {
+    let mut settings = given.to_vec();
+    if given.iter().all(|(name, _)| name != "max_result_bytes") {
+        settings.push(("max_result_bytes".to_owned(), WHOLE_RESULT_BYTES_MAX.to_owned()));
+    }
+    settings
 }
 
 /// SELECTs stream, if their chunks can be joined; totals and extremes come as documents of their own.

@@ -46,6 +46,7 @@ async fn nothing_reads_or_writes_outside_the_data_directory() {
         format!("SELECT * FROM `{path}`"),
         format!("SELECT * FROM default.`{path}`"),
         "SELECT * FROM {path:Identifier}".to_owned(),
+        format!("SELECT arrayMap({{function:Identifier}}, ['{path}'])"),
         format!(
             "SELECT * FROM merge('default', '.*') UNION ALL SELECT * FROM filesystem('{}')",
             outside.path().display()
@@ -79,7 +80,8 @@ async fn nothing_reads_or_writes_outside_the_data_directory() {
         "SYSTEM RELOAD CONFIG".to_owned(),
     ];
     for statement in &statements {
-        let answer = engine.post(&format!("param_path={}", encoded(&path)), statement.as_bytes());
+        let answer =
+            engine.post(&format!("param_function=file&param_path={}", encoded(&path)), statement.as_bytes());
         assert_ne!(answer.status, 200, "{statement}: {}", answer.text());
         assert!(answer.code().is_some(), "{statement} is refused with a code");
         assert!(!answer.text().contains(MARK), "{statement} shows the file: {}", answer.text());

@@ -37,6 +37,7 @@ async fn errors_carry_the_engines_code_and_text() {
         ("database=nowhere", "SELECT 1", 404, 81),
         ("", "SELECT 1 FORMAT Nonsense", 404, 73),
         ("", "SELECT throwIf(1)", 500, 395),
+        ("", "SELECT number FROM numbers(40000000) FORMAT JSON", 500, 396),
         ("", "INSERT INTO nowhere FORMAT CSV\n1", 404, 60),
         ("max_execution_time=1", "SELECT sum(sipHash64(number)) FROM numbers(100000000000)", 408, 159),
     ] {
