@@ -13,7 +13,9 @@ pub enum InstantError {
     #[error("{0:?} is not a date: write 2026-09-16, 2026-09-16T06:00 (both local) or 2026-09-16T06:00:00Z")]
     NotADate(String),
     /// The local time doesn't exist or exists twice.
-    #[error("{text:?} is skipped or repeated by a clock change in {zone}: write it with an offset, such as 2026-09-16T06:00:00-03:00")]
+    #[error(
+        "{text:?} is skipped or repeated by a clock change in {zone}: write it with an offset, such as 2026-09-16T06:00:00-03:00"
+    )]
     ClockChange {
         /// As written.
         text: String,
@@ -73,7 +75,9 @@ pub(crate) fn next_day(date: NaiveDate) -> NaiveDate {
 
 /// An instant on a local clock.
 pub fn local(at_ms: i64, zone: Tz) -> DateTime<Tz> {
-    DateTime::from_timestamp_millis(at_ms).expect("instants here are within the calendar").with_timezone(&zone)
+    DateTime::from_timestamp_millis(at_ms)
+        .expect("instants here are within the calendar")
+        .with_timezone(&zone)
 }
 
 /// A date as TOML holds it, quoted or bare, as text for [`parse`]; other values as they were written.

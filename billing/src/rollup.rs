@@ -131,12 +131,7 @@ type DeviceKey = (String, String);
 /// Closes one UTC hour. `hour` is a whole hour; rows of other hours are left alone; `cuts_ms` are the local midnights and
 /// change instants. Each device of the inventory gets a row for every segment in which it is in service, also if
 /// nothing came from it. Identities of 16 bytes and positions that exist are ingest's business: rows without are left out.
-pub fn close_hour(
-    hour: Window,
-    batches: &[Received],
-    inventory: &[InService],
-    cuts_ms: &[i64],
-) -> HourClose {
+pub fn close_hour(hour: Window, batches: &[Received], inventory: &[InService], cuts_ms: &[i64]) -> HourClose {
     let (chosen, conflicts) = choose::batches(batches);
     let refused = choose::refused_collectors(hour, &chosen);
     let mut close = HourClose { usage: Vec::new(), devices: Vec::new(), conflicts };

@@ -104,6 +104,15 @@ pub struct Statement {
     pub proof: Vec<ProofRow>,
 }
 
+/// How much of the devices that a tenant had a share in was seen by a collector.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Coverage {
+    /// Device time not unobserved.
+    pub observed: NanoGpuHours,
+    /// Device time in service.
+    pub capacity: NanoGpuHours,
+}
+
 /// What the platform keeps: capacity that nobody held, and use that nobody could be found for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PlatformStatement {
@@ -173,6 +182,33 @@ pub fn prepare(context: &Context, rated: &Rated, devices: &[DeviceTotal], tenant
     Bill { tenants: statements, platform, fleet }
 }
 
+impl Statement {
+    /// How much of its devices' time was observed.
+    pub fn coverage(&self) -> Coverage {
+        let capacity = self.proof.iter().map(|row| row.capacity).sum::<NanoGpuHours>();
+        let unobserved = self.proof.iter().map(|row| row.unobserved).sum::<NanoGpuHours>();
+        Coverage { observed: capacity - unobserved, capacity }
+    }
+
+    /// The line of a number.
+    pub fn line(&self, number: u32) -> Option<&Line> {
+        self.lines.iter().find(|line| line.number == number)
+    }
+}
+
+impl Coverage {
+    /// In hundredths of a percent, rounded down, so that 10,000 means all of it.
+    pub fn basis_points(&self) -> i64 {
+        match self.capacity.0 {
+            0 => 10_000,
+            capacity => {
+                let points = i128::from(self.observed.0) * 10_000 / i128::from(capacity);
+                i64::try_from(points).expect("a part of a whole is at most 10,000 basis points")
+            }
+        }
+    }
+}
+
 fn number(prefix: &str, context: &Context) -> String {
     format!("{prefix}-{}", context.period.label())
 }
@@ -198,6 +234,3 @@ impl Totals {
         }
     }
 }
-
-#[cfg(test)]
-mod tests;

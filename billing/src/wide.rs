@@ -42,7 +42,8 @@ pub(crate) fn apportion(total: u128, weights: &[u128]) -> Vec<u128> {
     let mut order: Vec<usize> = (0..weights.len()).collect();
     order.sort_by_key(|i| (std::cmp::Reverse(exact[*i].1), *i));
     let left = total - parts.iter().sum::<u128>();
-    for i in order.into_iter().take(usize::try_from(left).expect("fewer units are left than there are parts")) {
+    for i in order.into_iter().take(usize::try_from(left).expect("fewer units are left than there are parts"))
+    {
         parts[i] += 1;
     }
     parts

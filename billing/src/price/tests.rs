@@ -63,18 +63,36 @@ fn the_most_exact_name_that_holds_wins() {
 fn every_error_names_file_line_entries_and_remedy() {
     let h100 = |id: &str, rest: &str| price(id, "H100", rest);
     for (text, parts) in [
-        (h100("a", "from = 2026-01-01") + &h100("b", "from = 2026-01-01"), &["prices.toml:6", "\"a\"", "\"b\"", "overlap", "set `to` of \"a\""][..]),
-        (h100("a", "from = 2026-01-01\nto = 2026-03-01") + &h100("b", "from = 2026-02-01"), &["prices.toml:7", "\"a\"", "\"b\"", "overlap"]),
-        (h100("a", "from = 2026-01-01\nto = 2026-02-01") + &h100("b", "from = 2026-03-01"), &["no price", "between \"a\" and \"b\""]),
-        (h100("a", "from = 2026-01-01") + &price("a", "A100", "from = 2026-01-01"), &["id \"a\" is used twice"]),
+        (
+            h100("a", "from = 2026-01-01") + &h100("b", "from = 2026-01-01"),
+            &["prices.toml:6", "\"a\"", "\"b\"", "overlap", "set `to` of \"a\""][..],
+        ),
+        (
+            h100("a", "from = 2026-01-01\nto = 2026-03-01") + &h100("b", "from = 2026-02-01"),
+            &["prices.toml:7", "\"a\"", "\"b\"", "overlap"],
+        ),
+        (
+            h100("a", "from = 2026-01-01\nto = 2026-02-01") + &h100("b", "from = 2026-03-01"),
+            &["no price", "between \"a\" and \"b\""],
+        ),
+        (
+            h100("a", "from = 2026-01-01") + &price("a", "A100", "from = 2026-01-01"),
+            &["id \"a\" is used twice"],
+        ),
         (h100("a", "from = 2026-01-01T00:05"), &["prices.toml:1", "from of price \"a\"", "quarter hour"]),
         (h100("a", "from = \"soon\""), &["from of price \"a\"", "write 2026-09-16"]),
         (h100("a", "from = 2026-02-01\nto = 2026-01-01"), &["ends at or before its start"]),
-        (h100("a", "from = 2026-01-01\nprice = 3"), &["prices.toml:6", "unknown field `price`", "prices.example.toml"]),
+        (
+            h100("a", "from = 2026-01-01\nprice = 3"),
+            &["prices.toml:6", "unknown field `price`", "prices.example.toml"],
+        ),
         (h100("a", ""), &["missing field `from`"]),
         (h100("", "from = 2026-01-01"), &["id of price \"\" is empty"]),
         (h100("a", "from = 2026-01-01").replace("\"3.50\"", "3.50"), &["must be in quotes"]),
-        (h100("a", "from = 2026-01-01").replace("3.50", "3.5000001"), &["per_gpu_hour of price \"a\"", "round it to 6"]),
+        (
+            h100("a", "from = 2026-01-01").replace("3.50", "3.5000001"),
+            &["per_gpu_hour of price \"a\"", "round it to 6"],
+        ),
         (h100("a", "from = 2026-01-01").replace("3.50", "-1"), &["is not a price"]),
         ("[[price]\n".into(), &["prices.toml:1"]),
     ] {

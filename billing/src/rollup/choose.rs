@@ -15,7 +15,8 @@ pub(super) fn batches(received: &[Received]) -> (Vec<&Batch>, u64) {
         by_identity.entry(identity).or_default().insert(one.hash, batch);
     }
     let lost = by_identity.values().map(|contents| contents.len() as u64 - 1).sum();
-    let first = |contents: BTreeMap<u64, _>| contents.into_values().next().expect("an identity has a content");
+    let first =
+        |contents: BTreeMap<u64, _>| contents.into_values().next().expect("an identity has a content");
     (by_identity.into_values().map(first).collect(), lost)
 }
 

@@ -47,7 +47,10 @@ pub(super) fn fine(ms: u128) -> u128 {
 /// Each denominator's sum divided once, then added.
 pub(super) fn fine_of(parts: &Parts) -> u128 {
     let hour_ms = HOUR_MS.unsigned_abs();
-    parts.iter().map(|(den, sum)| mul_div(FINE_PER_HOUR, *sum, u128::from(*den) * u128::from(hour_ms)).0).sum()
+    parts
+        .iter()
+        .map(|(den, sum)| mul_div(FINE_PER_HOUR, *sum, u128::from(*den) * u128::from(hour_ms)).0)
+        .sum()
 }
 
 /// All rows of a device that start in a segment, but those of collectors that lost the device.
@@ -63,7 +66,8 @@ pub(super) fn segment(
         if lost.contains(&incarnation) {
             continue;
         }
-        let here = |position: u32| batch.devices.get(position as usize).is_some_and(|d| d.uuid == device.device);
+        let here =
+            |position: u32| batch.devices.get(position as usize).is_some_and(|d| d.uuid == device.device);
         for window in &batch.device_windows {
             if here(window.device) && segment.contains(window.start_ms) {
                 gathered.take_window(window);

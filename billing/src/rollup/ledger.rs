@@ -125,7 +125,8 @@ fn apportion(whole: NanoGpuHours, exact: &[u128]) -> Vec<NanoGpuHours> {
     order.sort_by_key(|i| (std::cmp::Reverse(remainder(i)), *i));
     let left = whole.0 - parts.iter().sum::<i64>();
     if left < 0 {
-        let last = order.iter().rev().find(|i| parts[**i] > 0).expect("parts that exceed a whole are not all zero");
+        let last =
+            order.iter().rev().find(|i| parts[**i] > 0).expect("parts that exceed a whole are not all zero");
         parts[*last] -= 1;
     }
     for i in order.into_iter().take(usize::try_from(left).unwrap_or(0)) {

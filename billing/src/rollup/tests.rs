@@ -189,7 +189,9 @@ fn batches(case: &Case, per_batch: usize) -> Vec<Received> {
         ..window(0, HOUR_MS, case.observed_ms)
     };
     let mut out = vec![batch(1, 0, vec![], vec![device])];
-    out.extend(slices.chunks(per_batch).zip(1..).map(|(chunk, sequence)| batch(1, sequence, chunk.into(), vec![])));
+    out.extend(
+        slices.chunks(per_batch).zip(1..).map(|(chunk, sequence)| batch(1, sequence, chunk.into(), vec![])),
+    );
     out
 }
 
@@ -249,9 +251,10 @@ mod big {
             .iter()
             .map(|row| {
                 let (num, den) = (row.key.share.num, row.key.share.den);
-                let of_key = case.slices.iter().filter(|s| {
-                    u128::from(s.0) + 10 == row.key.workload.0 && (s.1, s.2) == (num, den)
-                });
+                let of_key = case
+                    .slices
+                    .iter()
+                    .filter(|s| u128::from(s.0) + 10 == row.key.workload.0 && (s.1, s.2) == (num, den));
                 hours(of_key.map(|s| s.3).sum::<u64>() * u64::from(num), u64::from(den))
             })
             .collect();
@@ -263,8 +266,10 @@ mod big {
         let free = &holdable - parts.iter().sum::<BigUint>();
         parts.extend([free, stranded, unavailable.clone(), &span - &seen - &unavailable]);
         let nano = BigUint::from(10u8).pow(18);
-        let mut out: Vec<i64> =
-            parts.iter().map(|p| i64::try_from(u64::try_from(p / &nano).expect("fits")).expect("fits")).collect();
+        let mut out: Vec<i64> = parts
+            .iter()
+            .map(|p| i64::try_from(u64::try_from(p / &nano).expect("fits")).expect("fits"))
+            .collect();
         let mut order: Vec<usize> = (0..parts.len()).collect();
         order.sort_by(|a, b| (&parts[*b] % &nano).cmp(&(&parts[*a] % &nano)).then(a.cmp(b)));
         let left = 1_000_000_000 - out.iter().sum::<i64>();

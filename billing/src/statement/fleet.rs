@@ -79,8 +79,12 @@ impl Fleet {
     /// Whether the parts are the whole, in both ledgers.
     pub fn adds_up(&self) -> bool {
         let observed = self.busy + self.ghost + self.not_busy + self.unknown;
-        let unseen: NanoGpuHours =
-            self.parts.iter().filter(|p| ["unavailable", "unobserved"].contains(&p.name.as_str())).map(|p| p.quantity).sum();
+        let unseen: NanoGpuHours = self
+            .parts
+            .iter()
+            .filter(|p| ["unavailable", "unobserved"].contains(&p.name.as_str()))
+            .map(|p| p.quantity)
+            .sum();
         self.parts.iter().map(|p| p.quantity).sum::<NanoGpuHours>() == self.capacity
             && observed + unseen == self.capacity
     }

@@ -173,7 +173,12 @@ fn read_rule(
     Ok(Rule { tenant, conditions, from_ms, to_ms })
 }
 
-fn read_condition(place: &Place, rule: usize, key: String, pattern: String) -> Result<Condition, TenantError> {
+fn read_condition(
+    place: &Place,
+    rule: usize,
+    key: String,
+    pattern: String,
+) -> Result<Condition, TenantError> {
     match key.as_str() {
         "kind" => KINDS
             .iter()

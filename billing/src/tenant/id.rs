@@ -13,7 +13,9 @@ pub struct TenantId(String);
 
 /// A text that can't be a tenant's id.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{0:?} can't be a tenant id: use at most {LEN_MAX} letters, digits, '.', '_' or '-', starting with a letter or digit")]
+#[error(
+    "{0:?} can't be a tenant id: use at most {LEN_MAX} letters, digits, '.', '_' or '-', starting with a letter or digit"
+)]
 pub struct BadTenantId(pub String);
 
 impl TenantId {

@@ -58,8 +58,18 @@ fn with_no_rules_what_the_scheduler_says_names_the_tenant() {
     use OwnerKind::*;
     let tenants = Tenants::empty();
     for (kind, attributes, tenant, by) in [
-        (Kubernetes, &[(key::NAMESPACE, "team-a"), (key::USER, "root")][..], "team-a", MatchedBy::Attribute(key::NAMESPACE)),
-        (Slurm, &[(key::SLURM_ACCOUNT, "phys"), (key::USER, "eve")], "phys", MatchedBy::Attribute(key::SLURM_ACCOUNT)),
+        (
+            Kubernetes,
+            &[(key::NAMESPACE, "team-a"), (key::USER, "root")][..],
+            "team-a",
+            MatchedBy::Attribute(key::NAMESPACE),
+        ),
+        (
+            Slurm,
+            &[(key::SLURM_ACCOUNT, "phys"), (key::USER, "eve")],
+            "phys",
+            MatchedBy::Attribute(key::SLURM_ACCOUNT),
+        ),
         (Slurm, &[(key::SLURM_ACCOUNT, ""), (key::USER, "eve")], "eve", MatchedBy::Attribute(key::USER)),
         (User, &[(key::UID, "1000")], "uid-1000", MatchedBy::Attribute(key::UID)),
         (User, &[(key::UID, "1000"), (key::USER, "eve")], "eve", MatchedBy::Attribute(key::USER)),
@@ -85,7 +95,10 @@ fn every_error_names_file_line_and_remedy() {
         (format!("{a}parent = \"b\"\n"), &["parent = b names no declared tenant"]),
         (format!("{a}parent = \"a\"\n"), &["its own ancestor"]),
         (format!("{a}parent = \"b\"\n[[tenant]]\nid = \"b\"\nparent = \"a\"\n"), &["its own ancestor"]),
-        (format!("{a}[[tenant]]\nid = \"b\"\nstatement_prefix = \"A\"\n"), &["tenants a and b share", "\"A\""]),
+        (
+            format!("{a}[[tenant]]\nid = \"b\"\nstatement_prefix = \"A\"\n"),
+            &["tenants a and b share", "\"A\""],
+        ),
         (format!("{a}statement_prefix = \"../x\"\n"), &["statement_prefix \"../x\""]),
         (format!("{a}colour = 1\n"), &["tenants.toml:3", "unknown field `colour`"]),
         (rule("match = {}"), &["tenants.toml:3", "rule 1 has an empty match"]),
@@ -93,7 +106,10 @@ fn every_error_names_file_line_and_remedy() {
         (rule("match = { kind = \"nomad\" }"), &["kind = \"nomad\" of rule 1", "use kubernetes"]),
         (rule("match = { user = \"x\" }\nfrom = 2026-01-01T00:01"), &["from of rule 1", "quarter hour"]),
         (rule("match = { user = \"x\" }\nfrom = 2026-01-02\nto = 2026-01-01"), &["rule 1 ends at or before"]),
-        (rule("").replace("tenant = \"a\"\n\n", "tenant = \"b\"\nmatch = { user = \"x\" }\n"), &["tenant = b names no declared"]),
+        (
+            rule("").replace("tenant = \"a\"\n\n", "tenant = \"b\"\nmatch = { user = \"x\" }\n"),
+            &["tenant = b names no declared"],
+        ),
     ] {
         let error = parse(&text).expect_err(&text);
         let source = std::error::Error::source(&error).map(|s| format!(": {s}")).unwrap_or_default();
