@@ -8,5 +8,6 @@ mod identity;
 mod mig;
 mod node;
 mod processes;
+mod scenarios;
 mod utilization;
 mod virtual_machines;

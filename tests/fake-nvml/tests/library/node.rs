@@ -56,6 +56,11 @@ impl Node {
         unsafe { count.expect("the library exports it")(name.as_ptr()) }
     }
 
+    /// Where this node's copy of the library is.
+    pub fn library_path(&self) -> PathBuf {
+        self.dir.path().join("libnvidia-ml.so")
+    }
+
     /// Has `/proc` kept in this directory.
     pub fn keep_procfs(&self) -> PathBuf {
         let dir = self.dir.path().join("proc");
