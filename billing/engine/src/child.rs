@@ -41,7 +41,7 @@ pub struct Options {
     pub max_server_memory_bytes: u64,
     /// Queries that run at once.
     pub concurrency: usize,
-    /// An operator's ClickHouse configuration, merged under ours.
+    /// An operator's ClickHouse configuration, in XML, merged under ours.
     pub config_file: Option<PathBuf>,
     /// The process to die with; `None` runs apart.
     pub parent_pid: Option<u32>,

@@ -24,6 +24,10 @@ const CLIENT_STALL: Duration = Duration::from_secs(120);
 /// The largest result, before formatting, that is held in one piece: as JSON it is several times that.
 const WHOLE_RESULT_BYTES_MAX: &str = "67108864";
 
+/// The longest statement, with values that it holds itself. It is taken apart into words, at several
+/// times its size; an insert's data behind a FORMAT clause is not.
+const TEXT_BYTES_MAX: usize = 16 << 20;
+
 /// A request, read from HTTP.
 #[derive(Debug, Default)]
 pub struct Request {
@@ -95,6 +99,12 @@ fn answer(
     let default_format = Format::named(request.default_format.as_deref().unwrap_or("TabSeparated"))?;
     let statement = read_statement(&request)?;
     let (Statement::Text(text) | Statement::Insert { sql: text, .. }) = &statement;
+    if text.len() > TEXT_BYTES_MAX {
+        let limit = format!(
+            "The statement is over {TEXT_BYTES_MAX} bytes: send rows as data, with INSERT ... FORMAT"
+        );
+        return Err(Exception::new(Code::TooLarge, limit));
+    }
     let tokens: Vec<Token> = Lexer::new(text).collect();
     let first = tokens
         .iter()

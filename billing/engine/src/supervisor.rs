@@ -45,7 +45,7 @@ pub struct SupervisorConfig {
     pub max_server_memory_bytes: u64,
     /// Queries that run at once; further ones wait.
     pub concurrency: usize,
-    /// An operator's ClickHouse configuration, merged under ours.
+    /// An operator's ClickHouse configuration, in XML, merged under ours.
     pub config_file: Option<PathBuf>,
 }
 

@@ -77,12 +77,3 @@ async fn data_may_follow_the_statement_in_the_url_or_in_the_body() {
     assert_eq!(engine.number("SELECT sum(a) FROM t").await, 55);
     assert_eq!(engine.number("SELECT count() FROM t WHERE b = 'select'").await, 1);
 }
-
-#[tokio::test]
-async fn a_body_over_the_limit_is_refused_before_it_is_read() {
-    let engine = TestEngine::start().await;
-    let headers =
-        format!("X-ClickHouse-Key: {}\r\nContent-Length: 268435457\r\n", engine.supervisor.endpoint().secret);
-    let answer = engine.send("POST", "", &headers, b"INSERT");
-    assert_eq!((answer.status, answer.code()), (413, Some(307)), "{}", answer.text());
-}

@@ -2,6 +2,7 @@
 
 mod durability;
 mod inserts;
+mod limits;
 mod processes;
 mod refusals;
 mod roundtrip;

@@ -4,6 +4,7 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Child, ChildStdout, Command, Stdio};
+use std::time::Duration;
 
 use engine::child::{Options, Report};
 use engine::{Supervisor, discover};
@@ -50,8 +51,10 @@ fn the_engine_dies_with_its_parent() {
     assert!(discover(directory.path()).is_some(), "it serves");
 
     parent.kill().expect("it ran");
-    // The end of its output is the end of the engine.
-    output.read_to_end(&mut Vec::new()).expect("an end");
+    // The end of its output is the end of the engine; one that lives on is stopped by dropping its input.
+    let (ended, end) = std::sync::mpsc::channel();
+    std::thread::spawn(move || ended.send(output.read_to_end(&mut Vec::new()).is_ok()));
+    assert_eq!(end.recv_timeout(Duration::from_secs(30)), Ok(true), "an orphan holds the directory");
     assert_eq!(discover(directory.path()), None);
     parent.wait().expect("reaped");
 }
@@ -124,10 +127,7 @@ async fn an_operators_configuration_is_kept_under_ours() {
          <merge_tree><fsync_after_insert>0</fsync_after_insert><max_parts_in_total>4321</max_parts_in_total></merge_tree></clickhouse>",
     )
     .expect("written");
-    let mut config = config(&directory.path().join("data"));
-    config.config_file = Some(file);
-    let supervisor = Supervisor::start(config).await.unwrap_or_else(|error| panic!("{error}"));
-    let engine = TestEngine { supervisor, directory };
+    let engine = TestEngine::start_with(|config| config.config_file = Some(file)).await;
     assert_eq!(engine.post("", b"SELECT getMacro('shard')").text(), "s7\n");
     assert_eq!(
         engine

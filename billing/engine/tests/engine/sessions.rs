@@ -85,11 +85,13 @@ async fn a_slow_query_does_not_hold_up_a_ping() {
     let client = engine.client();
     let slow = tokio::spawn(async move {
         client
-            .query("SELECT sleepEachRow(1) FROM numbers(3) SETTINGS max_block_size = 1 FORMAT Null")
+            .query("SELECT sleepEachRow(1) FROM numbers(4) SETTINGS max_block_size = 1 FORMAT Null")
             .execute()
             .await
     });
-    while engine.number("SELECT count() FROM system.processes WHERE query LIKE '%sleepEachRow(1)%' AND query NOT LIKE '%processes%'").await == 0 {
+    let running = "SELECT count() FROM system.processes \
+                   WHERE query LIKE '%sleepEachRow(1)%' AND query NOT LIKE '%processes%'";
+    while engine.number(running).await == 0 && !slow.is_finished() {
         tokio::task::yield_now().await;
     }
     let answer = engine.send("GET", "/ping", "", b"");
