@@ -16,7 +16,7 @@ mod id;
 mod rule;
 pub use error::TenantError;
 pub use id::{BadTenantId, TenantId};
-pub use rule::{Condition, Rule};
+pub use rule::{Condition, Rule, kind_name};
 
 /// Tenants and mapping rules of one version of `tenants.toml`.
 #[derive(Debug, Clone, PartialEq, Eq)]
