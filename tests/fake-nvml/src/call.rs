@@ -114,8 +114,17 @@ fn on_node_inner(function: usize, answer: impl FnOnce(&Node) -> Answer) -> Answe
     answer(&Node { model: &model, now_us })
 }
 
-/// Applies the scenario's faults of this call, and says what time it is afterwards.
+/// Applies the scenario's faults of this call on this GPU, and says what time it is afterwards.
 pub fn inject(model: &Model, function: usize, gpu: Option<usize>) -> Result<i64, Code> {
+    apply(model, function, |only| only.is_none() || only == gpu)
+}
+
+/// Applies those faults of a call that are this GPU's alone: the call was about the node until it found the GPU.
+pub fn inject_found(model: &Model, function: usize, gpu: usize) -> Result<i64, Code> {
+    apply(model, function, |only| only == Some(gpu))
+}
+
+fn apply(model: &Model, function: usize, hits_gpu: impl Fn(Option<usize>) -> bool) -> Result<i64, Code> {
     let now_us = clock::now_us(model.start_us);
     let faults = &model.faults[function];
     if faults.is_empty() {
@@ -123,8 +132,7 @@ pub fn inject(model: &Model, function: usize, gpu: Option<usize>) -> Result<i64,
     }
     let mut error = None;
     for fault in faults {
-        let hits =
-            fault.from_us <= now_us && now_us < fault.to_us && (fault.gpu.is_none() || fault.gpu == gpu);
+        let hits = fault.from_us <= now_us && now_us < fault.to_us && hits_gpu(fault.gpu);
         match fault.kind {
             _ if !hits => {}
             FaultKind::Error(code) => error = error.or(Some(Code(code))),

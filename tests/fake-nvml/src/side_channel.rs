@@ -20,7 +20,7 @@ unsafe fn path<'a>(path: *const c_char) -> Option<&'a Path> {
     unsafe { call::text(path) }.ok().map(Path::new)
 }
 
-/// Stops the clock at this instant (unix µs), until it is set again; `/proc` follows.
+/// Stops the clock at this instant (unix µs), until it is set again.
 // SAFETY: the name is this library's own.
 #[unsafe(no_mangle)]
 pub extern "C" fn fakeNvmlSetTimeUs(unix_us: i64) {

@@ -39,7 +39,7 @@ impl Window {
     /// The mean over the window, in whole percent.
     pub fn percent(self, busy: &Steps, phase: u64) -> u32 {
         let one = PERCENT * u128::from(self.to_us.abs_diff(self.from_us));
-        let offset = one * u128::from(phase >> 1) >> 63;
+        let offset = (one * u128::from(phase >> 1)) >> 63;
         let up_to = |at_us: i64| (busy.integral_to(at_us) + offset) / one;
         u32::try_from(up_to(self.to_us).saturating_sub(up_to(self.from_us))).unwrap_or(u32::MAX)
     }

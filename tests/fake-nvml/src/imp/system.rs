@@ -122,12 +122,12 @@ node_calls! {
 
     /// The GPU of this index.
     fn nvmlDeviceGetHandleByIndex_v2(node, index: c_uint, device: *mut nvmlDevice_t) {
-        put_gpu(device, node, index as usize)
+        put_gpu(device, node, id::nvmlDeviceGetHandleByIndex_v2, index as usize)
     }
 
     /// The GPU of this index, by its first name.
     fn nvmlDeviceGetHandleByIndex(node, index: c_uint, device: *mut nvmlDevice_t) {
-        put_gpu(device, node, index as usize)
+        put_gpu(device, node, id::nvmlDeviceGetHandleByIndex, index as usize)
     }
 
     /// The GPU or MIG device of this UUID.
@@ -135,7 +135,7 @@ node_calls! {
         let uuid = text(uuid)?;
         for gpu in &node.model.gpus {
             if gpu.uuid == uuid {
-                return put_gpu(device, node, gpu.index);
+                return put_gpu(device, node, id::nvmlDeviceGetHandleByUUID, gpu.index);
             }
             let Some((number, layout)) = gpu.layout_at(node.now_us) else { continue };
             if let Some((_, found)) = layout.devices().find(|(_, found)| found.uuid == uuid) {
@@ -153,7 +153,7 @@ node_calls! {
             let own = super::device::bus_id(gpu.index);
             own == bus_id || own[4..] == bus_id
         });
-        put_gpu(device, node, found.ok_or(Code::NOT_FOUND)?.index)
+        put_gpu(device, node, id::nvmlDeviceGetHandleByPciBusId_v2, found.ok_or(Code::NOT_FOUND)?.index)
     }
 }
 
@@ -174,9 +174,9 @@ fn whole(node: &Node, index: usize) -> Result<Handle, Code> {
 
 /// # Safety
 /// `device` is null or may be written.
-unsafe fn put_gpu(device: *mut nvmlDevice_t, node: &Node, index: usize) -> Answer {
-    // A GPU's own faults hit the calls that find it as well.
+unsafe fn put_gpu(device: *mut nvmlDevice_t, node: &Node, function: usize, index: usize) -> Answer {
     let handle = whole(node, index)?;
+    call::inject_found(node.model, function, index)?;
     // SAFETY: the caller vouches for the pointer.
     unsafe { put(device, handle.encode()) }
 }

@@ -8,13 +8,17 @@ mod faults;
 mod gpu;
 mod hosts;
 mod ids;
+mod layout;
 mod share;
+mod usage;
 
 pub use faults::{Fault, FaultKind, Happening, HappeningKind};
-pub use gpu::{GpuModel, InstanceModel, LayoutModel, MemoryNow, MigDeviceModel, ProcessModel, VmModel};
+pub use gpu::{GpuModel, ProcessModel, VmModel};
 pub use hosts::{HostProcess, Hosts};
 pub use ids::hash;
+pub use layout::{InstanceModel, LayoutModel, MigDeviceModel};
 pub use share::FULL;
+pub use usage::MemoryNow;
 
 use crate::scenario::{Scenario, Seconds, Series};
 use crate::series::Steps;

@@ -134,3 +134,17 @@ fn a_wait_ends_when_the_clock_reaches_the_event() {
         assert!(set.wait(10_000).is_ok());
     });
 }
+
+/// A driver that doesn't answer init, and a GPU that can't be found, are faults like any other.
+#[test]
+fn finding_a_gpu_can_fail_for_one_gpu_alone() {
+    let node = node(vec![Event::CallError {
+        gpu: Some(1),
+        function: "nvmlDeviceGetHandleByIndex_v2".to_owned(),
+        from: Seconds::ZERO,
+        to: None,
+        code: 15,
+    }]);
+    assert!(node.nvml.device_by_index(0).is_ok());
+    assert!(matches!(node.nvml.device_by_index(1), Err(NvmlError::GpuLost)));
+}
