@@ -53,6 +53,10 @@ fn info(profile: &Profile, of: u32) -> nvmlGpuInstanceProfileInfo_t {
     }
 }
 
+fn by_id(device: &Device, id: c_uint) -> Result<&'static Profile, Code> {
+    device.gpu.preset.profiles.iter().find(|profile| profile.id == id).ok_or(Code::NOT_SUPPORTED)
+}
+
 device_calls! {
     /// Instances of a profile.
     fn nvmlDeviceGetGpuInstances(device, profile: c_uint, target: *mut nvmlGpuInstance_t, count: *mut c_uint) {
@@ -74,12 +78,47 @@ device_calls! {
         put(target, encode(device, number, gi))
     }
 
+    /// Where an instance of a profile may lie.
+    fn nvmlDeviceGetGpuInstancePossiblePlacements_v2(
+        device,
+        profile: c_uint,
+        target: *mut nvmlGpuInstancePlacement_t,
+        count: *mut c_uint,
+    ) {
+        device.whole()?;
+        let preset = device.gpu.preset;
+        let profile = by_id(device, profile)?;
+        let size = profile.memory_slices;
+        let places: Vec<nvmlGpuInstancePlacement_t> = profile
+            .starts(preset.compute_slices, preset.memory_slices)
+            .map(|start| nvmlGpuInstancePlacement_t { start, size })
+            .collect();
+        if target.is_null() {
+            return put(count, places.len() as c_uint);
+        }
+        put_list(count, target, places)
+    }
+
+    /// How many more instances of a profile fit beside those that there are.
+    fn nvmlDeviceGetGpuInstanceRemainingCapacity(device, profile: c_uint, count: *mut c_uint) {
+        device.whole()?;
+        let (_, layout) = device.gpu.layout_at(device.now_us).ok_or(Code::NOT_SUPPORTED)?;
+        let (preset, profile) = (device.gpu.preset, by_id(device, profile)?);
+        let used: u32 = layout.instances.iter().map(|instance| instance.profile.compute_slices).sum();
+        let free = |start: &u32| layout.instances.iter().all(|instance| {
+            let end = instance.placement + instance.profile.memory_slices;
+            start + profile.memory_slices <= instance.placement || end <= *start
+        });
+        let places = profile.starts(preset.compute_slices, preset.memory_slices).filter(free).count() as u32;
+        put(count, places.min((preset.compute_slices - used) / profile.compute_slices))
+    }
+
     /// What an instance of a profile has.
     fn nvmlDeviceGetGpuInstanceProfileInfo(device, kind: c_uint, target: *mut nvmlGpuInstanceProfileInfo_t) {
         device.whole()?;
         let preset = device.gpu.preset;
         let profile = preset.profiles.iter().find(|profile| profile.kind() == kind).ok_or(Code::NOT_SUPPORTED)?;
-        let most = (preset.compute_slices / profile.compute_slices).min(preset.memory_slices / profile.memory_slices);
+        let most = profile.most(preset.compute_slices, preset.memory_slices);
         put(target, info(profile, most))
     }
 }

@@ -61,10 +61,14 @@ impl LayoutModel {
             taken.push(slot);
             slot
         };
-        let mut placement = 0;
+        let profiles: Vec<&'static Profile> = layout
+            .instances
+            .iter()
+            .map(|instance| preset.profile(&instance.profile).expect("checked with the scenario"))
+            .collect();
+        let placements = place(&profiles, preset);
         let mut instances = Vec::new();
-        for instance in &layout.instances {
-            let profile = preset.profile(&instance.profile).expect("checked with the scenario");
+        for ((instance, profile), placement) in layout.instances.iter().zip(profiles).zip(placements) {
             let whole =
                 ComputeInstance { ci: 0, slices: profile.compute_slices, slot: instance.slot, uuid: None };
             let compute = if instance.compute.is_empty() {
@@ -84,7 +88,6 @@ impl LayoutModel {
                 busy: Steps::default(),
                 devices,
             });
-            placement += profile.memory_slices;
         }
         Self { from_us: clock.at(layout.from), to_us: clock.end(layout.to), instances }
     }
@@ -131,6 +134,48 @@ impl MigDeviceModel {
                 format!("{}c.{}", compute.slices, profile.name)
             },
             busy: Steps::default(),
+        }
+    }
+}
+
+/// Where instances of these profiles lie: the largest first, each as far back as it may, which leaves the front to
+/// those that may lie nowhere else.
+fn place(profiles: &[&'static Profile], preset: &Preset) -> Vec<u32> {
+    let mut order: Vec<usize> = (0..profiles.len()).collect();
+    order.sort_by_key(|index| std::cmp::Reverse(profiles[*index].memory_slices));
+    let mut placements: Vec<Option<u32>> = vec![None; profiles.len()];
+    for index in order {
+        let size = profiles[index].memory_slices;
+        let is_free = |start: &u32| {
+            let taken = placements
+                .iter()
+                .zip(profiles)
+                .filter_map(|(at, other)| Some((*at)?..(*at)? + other.memory_slices));
+            taken.into_iter().all(|other| start + size <= other.start || other.end <= *start)
+        };
+        let allowed = profiles[index].starts(preset.compute_slices, preset.memory_slices).rev().find(is_free);
+        placements[index] = allowed.or_else(|| (0..=preset.memory_slices - size).find(is_free));
+    }
+    placements.into_iter().map(|placement| placement.unwrap_or(0)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::place;
+    use crate::presets;
+
+    #[test]
+    fn instances_lie_where_real_ones_may() {
+        for (key, profiles, expected) in [
+            ("h100", &["3g.40gb", "2g.20gb", "1g.10gb", "1g.10gb"][..], &[4, 2, 1, 0][..]),
+            ("h100", &["1g.10gb", "2g.20gb", "4g.40gb"], &[6, 4, 0]),
+            ("h100", &["1g.10gb"; 7], &[6, 5, 4, 3, 2, 1, 0]),
+            ("h100", &["1g.20gb"; 4], &[6, 4, 2, 0]),
+            ("a30", &["2g.12gb", "1g.6gb", "1g.6gb"], &[2, 1, 0]),
+        ] {
+            let preset = presets::find(key).expect("a preset");
+            let found = profiles.iter().map(|name| preset.profile(name).expect("a profile"));
+            assert_eq!(place(&found.collect::<Vec<_>>(), preset), expected, "{key} {profiles:?}");
         }
     }
 }

@@ -94,6 +94,17 @@ pub(super) const A30: &[Profile] = &[
 ];
 
 impl Profile {
+    /// How many instances a GPU with these compute and memory slices can have.
+    pub fn most(&self, compute_slices: u32, memory_slices: u32) -> u32 {
+        (compute_slices / self.compute_slices).min(memory_slices / self.memory_slices)
+    }
+
+    /// First memory slices that an instance may lie at, on such a GPU.
+    pub fn starts(&self, compute_slices: u32, memory_slices: u32) -> impl DoubleEndedIterator<Item = u32> {
+        let size = self.memory_slices;
+        (0..self.most(compute_slices, memory_slices)).map(move |number| number * size)
+    }
+
     /// Its `NVML_GPU_INSTANCE_PROFILE_*` number, by which a profile is asked for (its `id` is what it answers).
     pub fn kind(&self) -> u32 {
         match (self.compute_slices, self.memory_slices) {

@@ -212,5 +212,14 @@ fn instances_say_where_they_lie() {
             })
             .collect::<Vec<_>>()
     };
-    assert_eq!(seen, [(9, 4, 1), (10, 5, 1)]);
+    assert_eq!(seen, [(9, 3, 1), (10, 2, 1)]);
+    let remaining = lib.nvmlDeviceGetGpuInstanceRemainingCapacity.as_ref().unwrap();
+    let fits = |kind: u32| {
+        let mut count = 77;
+        // SAFETY: the count lives as long as the call.
+        let answer = unsafe { remaining(gpu.handle(), gpu.profile_info(kind).unwrap().id, &mut count) };
+        assert_eq!(answer, 0);
+        count
+    };
+    assert_eq!([0, 1, 2, 3, 4].map(fits), [2, 1, 0, 0, 0], "1g, 2g, 3g, 4g and 7g beside 3g and two 1g");
 }
