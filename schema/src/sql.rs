@@ -89,6 +89,12 @@ queries! {
     OWNERS = "owners";
     /// Devices with their in-service windows.
     DEVICES = "devices";
+    /// The rows of the usage ledger that a line may sum, by the hour.
+    LINE_HOURS = "line_hours";
+    /// The number of a version of a configuration file.
+    CONFIG_NUMBER = "config_number";
+    /// First and last published hours of all.
+    MONTHS = "months";
     /// The raw slices behind a line.
     SLICES = "slices";
     /// Hours that are published in a window, first and last.

@@ -8,4 +8,14 @@ pub mod batches;
 
 pub mod enrol;
 
+pub mod statements;
+
+pub mod lines;
+
+pub mod devices;
+
+pub mod pages;
+
+pub mod login;
+
 pub mod health;

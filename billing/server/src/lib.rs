@@ -22,3 +22,15 @@ pub mod metrics;
 pub mod ingest;
 
 pub mod jobs;
+
+pub mod report;
+
+pub mod app;
+
+pub mod api;
+
+pub mod router;
+
+pub mod serve;
+
+pub mod cli;

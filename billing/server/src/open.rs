@@ -45,6 +45,7 @@ pub async fn open(config: &Loaded) -> anyhow::Result<Opened> {
         if ran > 0 {
             tracing::info!(migrations = ran, "brought the database up to date");
         }
+        store.keep_versions(config, crate::clock::now_ms()).await?;
         Ok::<_, store::StoreError>(store)
     };
     match opened.await {

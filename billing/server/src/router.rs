@@ -1,8 +1,7 @@
 //! Every route, one flat list.
 
-use crate::api::{batches, enrol, health, login, statements, devices, lines};
+use crate::api::{batches, devices, enrol, health, lines, login, pages, statements};
 use crate::app::App;
-use crate::api;
 use axum::Router;
 use axum::routing::{get, post};
 use std::time::Duration;
@@ -22,7 +21,9 @@ pub fn router(app: App) -> Router {
         .route("/api/v1/statements/{tenant}", get(statements::get_statement))
         .route("/api/v1/devices", get(devices::list_devices))
         .route("/api/v1/lines/{line}", get(lines::get_line))
-        .route("/", get(api::pages::get_home))
+        .route("/", get(pages::get_home))
+        .route("/statements/{number}", get(pages::get_statement))
+        .route("/lines/{line}", get(pages::get_line))
         .route("/login", get(login::get_login))
         // Machines that watch
         .route("/metrics", get(health::get_metrics))

@@ -21,6 +21,8 @@ pub mod inventory;
 
 pub mod evidence;
 
+pub mod versions;
+
 pub use connect::{Address, connect};
 pub use write::Writer;
 

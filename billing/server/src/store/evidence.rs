@@ -1,13 +1,20 @@
-//! What a line of a statement opens down to: who the workload is, and its raw slices.
+//! What a line of a statement opens down to: its device-hours, who the workloads are, and their raw slices.
 
+use super::totals::UsageFound;
 use super::{Doing, Reader, StoreError};
+use billing::explain::SliceRow;
+use billing::rating::{LineKey, Owners};
+use billing::usage::UsageTotal;
 use clickhouse::Row;
 use schema::id::WorkloadId;
 use schema::owner::{Owner, OwnerKind};
 use schema::sql;
 use schema::window::Window;
 use serde::Deserialize;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeSet, HashMap};
+
+/// The most slices that are read for one line.
+const SLICES_MAX: u32 = 100_000;
 
 #[derive(Row, Deserialize)]
 struct OwnerFound {
@@ -17,41 +24,33 @@ struct OwnerFound {
     owner_evidence: String,
 }
 
-/// One raw slice of a workload on a device.
-#[derive(Debug, Clone, PartialEq, Eq, Row, Deserialize)]
-pub struct Slice {
-    /// Start, Unix milliseconds.
-    pub start_ms: i64,
-    /// End, Unix milliseconds, not part of it.
-    pub end_ms: i64,
-    /// Wire number of the sharing.
-    pub sharing: u8,
-    /// Share held: parts.
-    pub share_num: u32,
-    /// Share held: parts in the whole.
-    pub share_den: u32,
-    /// Time a scheduler gave it.
-    pub allocated_ms: Option<u64>,
-    /// Time a process was there.
-    pub resident_ms: Option<u64>,
-    /// Busy time; `None` is unknown.
-    pub busy_ms: Option<u64>,
-    /// Wire number of what busy means.
-    pub busy_kind: u8,
-    /// Wire number of the quality of held time.
-    pub held_quality: u8,
-    /// Wire number of the quality of busy time.
-    pub busy_quality: u8,
-    /// Wire number of why busy is unknown.
-    pub unknown_reason: u8,
-    /// MIG profile, or empty.
-    pub profile_name: String,
-    /// Collector start that made it.
-    pub incarnation: u128,
-    /// Batch within that.
-    pub sequence: u64,
-    /// Row within that.
-    pub row: u32,
+#[derive(Row, Deserialize)]
+struct SliceFound {
+    start_ms: i64,
+    end_ms: i64,
+    device_uuid: String,
+    workload: u128,
+    allocated_ms: Option<u64>,
+    resident_ms: Option<u64>,
+    busy_ms: Option<u64>,
+    incarnation: u128,
+    sequence: u64,
+    row: u32,
+}
+
+impl From<SliceFound> for SliceRow {
+    fn from(found: SliceFound) -> Self {
+        let ms = |value: Option<u64>| value.map(|v| i64::try_from(v).expect("ingest bounds a time by its window"));
+        SliceRow {
+            window: Window::new(found.start_ms, found.end_ms),
+            device: found.device_uuid,
+            workload: WorkloadId(found.workload),
+            origin: format!("{:032x}/{}/{}", found.incarnation, found.sequence, found.row),
+            allocated_ms: ms(found.allocated_ms),
+            resident_ms: ms(found.resident_ms),
+            busy_ms: ms(found.busy_ms),
+        }
+    }
 }
 
 impl Reader {
@@ -59,7 +58,7 @@ impl Reader {
     ///
     /// # Errors
     /// ClickHouse refuses or can't be reached.
-    pub async fn owners(&self, window: Window) -> Result<BTreeMap<WorkloadId, Owner>, StoreError> {
+    pub async fn owners(&self, window: Window) -> Result<Owners, StoreError> {
         let rows: Vec<OwnerFound> = self
             .query(sql::OWNERS)
             .param("start_ms", window.start_ms)
@@ -78,25 +77,48 @@ impl Reader {
         Ok(rows.into_iter().map(owner).collect())
     }
 
-    /// The first `limit` raw slices of a workload on a device that start in `window`.
+    /// The device-hours that may be in a line: everything that is like it, of all tenants.
+    ///
+    /// # Errors
+    /// ClickHouse refuses or can't be reached.
+    pub async fn line_hours(&self, key: &LineKey, window: Window) -> Result<Vec<UsageTotal>, StoreError> {
+        let rows: Vec<UsageFound> = self
+            .query(sql::LINE_HOURS)
+            .param("start_ms", window.start_ms)
+            .param("end_ms", window.end_ms)
+            .param("model", &key.model)
+            .param("profile", &key.profile)
+            .param("sharing", key.sharing as i32)
+            .param("share_num", key.share.num)
+            .param("share_den", key.share.den)
+            .param("quality", key.quality as i32)
+            .param("busy_quality", key.busy_quality as i32)
+            .fetch_all()
+            .await
+            .doing("read the hours of a line")?;
+        Ok(rows.into_iter().map(Into::into).collect())
+    }
+
+    /// The raw slices of some workloads on some devices that start in `window`, in time order.
     ///
     /// # Errors
     /// ClickHouse refuses or can't be reached.
     pub async fn slices(
         &self,
-        workload: WorkloadId,
-        device: &str,
+        workloads: &BTreeSet<WorkloadId>,
+        devices: &BTreeSet<String>,
         window: Window,
-        limit: u32,
-    ) -> Result<Vec<Slice>, StoreError> {
-        self.query(sql::SLICES)
+    ) -> Result<Vec<SliceRow>, StoreError> {
+        let rows: Vec<SliceFound> = self
+            .query(sql::SLICES)
             .param("start_ms", window.start_ms)
             .param("end_ms", window.end_ms)
-            .param("workload", workload.0)
-            .param("device", device)
-            .param("limit", limit)
+            .param("workloads", workloads.iter().map(|w| w.0.to_string()).collect::<Vec<_>>())
+            .param("devices", devices)
+            .param("limit", SLICES_MAX)
             .fetch_all()
             .await
-            .doing("read the slices of a line")
+            .doing("read the slices of a line")?;
+        Ok(rows.into_iter().map(Into::into).collect())
     }
 }

@@ -12,7 +12,7 @@ use schema::wire::{BusyKind, Quality, Sharing};
 use serde::Deserialize;
 
 #[derive(Row, Deserialize)]
-struct UsageFound {
+pub(super) struct UsageFound {
     from_ms: i64,
     to_ms: i64,
     cluster_name: String,
