@@ -146,12 +146,7 @@ impl Explained {
             hours.push(device_hour(row, line));
         }
         hours.sort_by(|a, b| (a.segment, &a.device, a.workload).cmp(&(b.segment, &b.device, b.workload)));
-        let under = |s: &&SliceRow| {
-            hours.iter().any(|h| {
-                h.device == s.device && h.workload == s.workload && h.segment.contains(s.window.start_ms)
-            })
-        };
-        let mut slices: Vec<SliceRow> = slices.iter().filter(under).cloned().collect();
+        let mut slices = slices_under(&hours, slices);
         slices.sort_by(|a, b| (a.window, &a.device, a.workload).cmp(&(b.window, &b.device, b.workload)));
         let mut workloads: Vec<WorkloadPart> = workloads.into_values().collect();
         workloads.sort_by_key(|part| (std::cmp::Reverse(part.held), part.workload));
@@ -177,6 +172,21 @@ impl Explained {
     pub fn adds_up(&self) -> bool {
         self.hours_held == self.line.held
     }
+}
+
+/// The slices that start in one of the device-hours, of its device and workload.
+fn slices_under(hours: &[DeviceHour], slices: &[SliceRow]) -> Vec<SliceRow> {
+    let mut segments: BTreeMap<(&str, WorkloadId), BTreeMap<i64, i64>> = BTreeMap::new();
+    for hour in hours {
+        let of_device = segments.entry((&hour.device, hour.workload)).or_default();
+        of_device.insert(hour.segment.start_ms, hour.segment.end_ms);
+    }
+    let under = |slice: &&SliceRow| {
+        let of_device = segments.get(&(slice.device.as_str(), slice.workload));
+        let last = of_device.and_then(|s| s.range(..=slice.window.start_ms).next_back());
+        last.is_some_and(|(_, end_ms)| slice.window.start_ms < *end_ms)
+    };
+    slices.iter().filter(under).cloned().collect()
 }
 
 fn device_hour(row: &UsageTotal, line: &Line) -> DeviceHour {

@@ -170,7 +170,7 @@ pub fn prepare(context: &Context, rated: &Rated, devices: &[DeviceTotal], tenant
         .collect();
     let nobody = rated.tenants.get(&unattributed).map_or_else(Vec::new, |usage| usage.lines.clone());
     let platform = PlatformStatement {
-        number: number("PLATFORM", context),
+        number: number(TenantId::PLATFORM_PREFIX, context),
         context: context.clone(),
         currency: rated.currency.clone(),
         totals: Totals::of(&nobody, &rated.platform, &rated.currency),
@@ -193,6 +193,32 @@ impl Statement {
     /// The line of a number.
     pub fn line(&self, number: u32) -> Option<&Line> {
         self.lines.iter().find(|line| line.number == number)
+    }
+}
+
+impl PlatformStatement {
+    /// The statement of the reserved tenant `unattributed`, so that its lines can be opened as any other's. Its number is
+    /// the platform's, its lines are [`PlatformStatement::unattributed`], and it has no proof of its own.
+    pub fn unattributed_statement(&self) -> Statement {
+        let totals = Totals::of(&self.unattributed, &[], &self.currency);
+        let id = TenantId::unattributed();
+        Statement {
+            number: self.number.clone(),
+            tenant: Tenant {
+                name: id.as_str().into(),
+                id,
+                parent: None,
+                cost_centre: None,
+                statement_prefix: TenantId::PLATFORM_PREFIX.into(),
+            },
+            path: format!("/{}", TenantId::UNATTRIBUTED),
+            context: self.context.clone(),
+            currency: self.currency.clone(),
+            where_it_went: WhereItWent::of(&self.unattributed, totals.amount),
+            totals,
+            proof: Vec::new(),
+            lines: self.unattributed.clone(),
+        }
     }
 }
 

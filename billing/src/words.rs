@@ -124,6 +124,9 @@ pub fn total(mode: Mode) -> &'static str {
     }
 }
 
+/// What the sum of the platform's statement is called: nobody owes it.
+pub const PLATFORM_TOTAL: &str = "TOTAL";
+
 /// What decided whose usage was, with the rule's words and the time in which it counts.
 pub fn matched_by(by: &MatchedBy, tenants: &Tenants, period: &Period) -> String {
     let date = |at_ms| crate::instant::local(at_ms, period.zone()).format("%Y-%m-%d %H:%M").to_string();
@@ -165,9 +168,10 @@ pub fn gpu_hours_short(quantity: schema::units::NanoGpuHours) -> String {
     gpu_hours(quantity).trim_end_matches('0').trim_end_matches('.').to_string()
 }
 
-/// Millijoules as kWh with 3 decimals, rounded down.
+/// Millijoules as kWh with 3 decimals, rounded toward zero.
 pub fn kwh(energy_mj: i64) -> String {
     // 1 kWh is 3.6e9 millijoules.
     let wh = energy_mj / 3_600_000;
-    format!("{}{}.{:03}", if wh < 0 { "-" } else { "" }, wh.abs() / 1_000, wh.abs() % 1_000)
+    let whole = crate::money::group_thousands(&(wh.abs() / 1_000).to_string());
+    format!("{}{whole}.{:03}", if wh < 0 { "-" } else { "" }, wh.abs() % 1_000)
 }

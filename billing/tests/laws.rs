@@ -155,5 +155,5 @@ fn without_rules_a_namespace_is_its_own_tenant_and_pays_the_same() {
     assert_eq!(names, ["speech", "unattributed", "vision", "vision-dev"]);
     let bill = prepare(&context(Mode::Showback), &rated, &devices, &Tenants::empty());
     assert!(bill.fleet.adds_up());
-    assert_eq!(bill.tenants[2].number, "VISION-DEV-2026-09");
+    assert_eq!(bill.tenants[2].number, "vision-dev-2026-09");
 }

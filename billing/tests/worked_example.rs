@@ -58,8 +58,8 @@ fn each_line_is_quantity_times_price() {
 fn where_the_money_went_is_the_posted_total() {
     let (statement, went) = (vision(), vision().where_it_went);
     let show = |amount| statement.currency.show(amount);
-    // Busy: 200 x 3.50 + 90 x 3.36 + 50 x 1.20 + 4 x 3.36; unknown: all of the A100.
-    assert_eq!([show(went.busy), show(went.not_busy), show(went.unknown)], ["1,075.84", "811.76", "648.00"]);
+    // Busy: 200 x 3.50 + 120 x 3.36 + 29.4 x 1.20 + 5 x 3.36; unknown: all of the A100.
+    assert_eq!([show(went.busy), show(went.not_busy), show(went.unknown)], ["1,155.28", "732.32", "648.00"]);
     assert_eq!(went.busy + went.not_busy + went.unknown, statement.totals.amount);
 }
 
@@ -103,9 +103,13 @@ fn all_statements_together_are_the_fleet() {
     assert_eq!(bill.platform.ghost.to_string(), "2.000000000");
     // The B200 has no price: its hours are there, its amount is not.
     let speech = &bill.tenants[0];
-    assert_eq!(speech.number, "SPEECH-2026-09");
+    assert_eq!(speech.number, "speech-2026-09");
     let unpriced: Vec<&str> =
         speech.lines.iter().filter(|l| l.amount.is_none()).map(|l| l.key.model.as_str()).collect();
     assert_eq!((unpriced, speech.totals.unpriced_lines), (vec![worked::B200], 1));
     assert_eq!(bill.platform.totals.unpriced_lines, 2);
+    // Without a price is not for nothing.
+    let stranded = bill.fleet.parts.iter().find(|p| p.name == "stranded").expect("a row");
+    assert_eq!((stranded.quantity, stranded.amount_known()), (stranded.unpriced, None));
+    assert_eq!(bill.fleet.unpriced.to_string(), "720.000000000");
 }

@@ -93,7 +93,9 @@ pub(crate) fn percent(basis_points: i64) -> String {
 }
 
 /// The remedies of a statement's unpriced lines, each once.
-pub(crate) fn unpriced<'a>(lines: impl Iterator<Item = (String, &'a billing::rating::LinePrice, &'a str)>) -> Vec<String> {
+pub(crate) fn unpriced<'a>(
+    lines: impl Iterator<Item = (String, &'a billing::rating::LinePrice, &'a str)>,
+) -> Vec<String> {
     lines
         .filter_map(|(number, price, model)| {
             Some(format!("{number} is unpriced and has no amount: {}", words::unpriced_remedy(price, model)?))

@@ -47,7 +47,9 @@ pub(crate) fn render(columns: &[Column], rows: &[Vec<String>]) -> String {
             let padded: Vec<String> = cells
                 .iter()
                 .zip(columns.iter().zip(&widths))
-                .map(|(cell, (column, width))| pad(cell.get(line).map_or("", String::as_str), *column, *width))
+                .map(|(cell, (column, width))| {
+                    pad(cell.get(line).map_or("", String::as_str), *column, *width)
+                })
                 .collect();
             out.push_str(padded.join("  ").trim_end());
             out.push('\n');

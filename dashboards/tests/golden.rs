@@ -32,7 +32,7 @@ fn vision(bill: &Bill) -> &Statement {
 }
 
 fn speech(bill: &Bill) -> &Statement {
-    bill.tenants.iter().find(|s| s.number == "SPEECH-2026-09").expect("speech has a statement")
+    bill.tenants.iter().find(|s| s.number == "speech-2026-09").expect("speech has a statement")
 }
 
 fn links() -> Links {
@@ -61,13 +61,8 @@ fn explained(bill: &Bill) -> Explained {
     };
     let (mine, other) = (usage[2].workload, usage[5].workload);
     let slices = [slice(1, mine), slice(0, mine), slice(0, other)];
-    let opening = Opening {
-        usage: &usage,
-        slices: &slices,
-        owners: &owners(),
-        tenants: &tenants(),
-        prices: &prices(),
-    };
+    let opening =
+        Opening { usage: &usage, slices: &slices, owners: &owners(), tenants: &tenants(), prices: &prices() };
     Explained::open(statement, line, opening)
 }
 
@@ -94,7 +89,10 @@ fn a_line_explained_as_text_and_page() {
 fn statements_as_pages() {
     let charged = bill(Mode::Chargeback);
     check("statement.html", &page::statement(vision(&charged), &links()));
-    check("statement-showback-unpriced.html", &page::statement(speech(&bill(Mode::Showback)), &Links::none()));
+    check(
+        "statement-showback-unpriced.html",
+        &page::statement(speech(&bill(Mode::Showback)), &Links::none()),
+    );
     check("platform.html", &page::platform(&charged.platform, &links()));
     let months = [
         MonthLink { label: "2026-08".into(), href: "/?period=2026-08".into(), current: false },

@@ -37,7 +37,9 @@ fn no_text_is_wider_than_110_columns_whatever_the_names() {
 fn more_than_twenty_devices_are_grouped_by_model_in_text_and_listed_on_the_page() {
     let mut statement = statements().remove(1);
     let row = statement.proof[0].clone();
-    statement.proof = (0..21).map(|at| billing::statement::ProofRow { device: format!("GPU-{at:02}"), ..row.clone() }).collect();
+    statement.proof = (0..21)
+        .map(|at| billing::statement::ProofRow { device: format!("GPU-{at:02}"), ..row.clone() })
+        .collect();
     let text = text::statement(&statement);
     assert!(text.contains("21 x A100-SXM4-80GB") && !text.contains("GPU-07"), "{text}");
     assert!(page::statement(&statement, &Links::none()).contains("GPU-07"));
@@ -72,7 +74,14 @@ fn pages_need_nothing_from_outside_and_name_their_tables() {
         }
         assert!(html.starts_with("<!DOCTYPE html>\n<html lang=\"en\">"));
         assert_eq!(html.matches("<table").count(), html.matches("<caption>").count());
-        assert_eq!(html.matches("<th").count() - html.matches("<thead").count(), html.matches("<th scope=").count());
+        assert_eq!(
+            html.matches("<th").count() - html.matches("<thead").count(),
+            html.matches("<th scope=").count()
+        );
+        assert!(
+            html.contains(&format!("<style>{}</style>", page::STYLE)),
+            "a hash of STYLE admits the style sheet"
+        );
         assert_eq!(html.matches("<h1").count(), 1);
         assert!(!html.contains("<a "), "a page without links has none");
     }
@@ -82,9 +91,13 @@ fn pages_need_nothing_from_outside_and_name_their_tables() {
 fn a_showback_is_marked_and_has_nothing_due() {
     let (shown, charged) = (bill(Mode::Showback), bill(Mode::Chargeback));
     let shown = [text::statement(&shown.tenants[1]), page::statement(&shown.tenants[1], &Links::none())];
-    let charged = [text::statement(&charged.tenants[1]), page::statement(&charged.tenants[1], &Links::none())];
+    let charged =
+        [text::statement(&charged.tenants[1]), page::statement(&charged.tenants[1], &Links::none())];
     for text in shown {
-        assert!(text.contains("SHOWBACK - not an invoice") && text.contains("TOTAL") && !text.contains("DUE"), "{text}");
+        assert!(
+            text.contains("SHOWBACK - not an invoice") && text.contains("TOTAL") && !text.contains("DUE"),
+            "{text}"
+        );
     }
     for text in charged {
         assert!(!text.contains("SHOWBACK") && text.contains("DUE"), "{text}");

@@ -25,7 +25,7 @@ pub fn bill(bill: &Bill) -> Vec<u8> {
         .fleet
         .parts
         .iter()
-        .map(|part| json!({ "name": part.name, "gpu_hours": part.quantity.to_string(), "amount": currency.decimal(part.amount) }))
+        .map(|part| json!({ "name": part.name, "gpu_hours": part.quantity.to_string(), "unpriced_gpu_hours": part.unpriced.to_string(), "amount": decimal(part.amount_known(), currency) }))
         .collect();
     bytes(&json!({
         "statements": bill.tenants.iter().map(statement_value).collect::<Vec<_>>(),

@@ -58,7 +58,7 @@ pub enum TenantError {
     },
     /// A prefix that isn't safe.
     #[error(
-        "{place}: statement_prefix {prefix:?} of tenant {id}: use 1 to 32 letters, digits, '.', '_' or '-'"
+        "{place}: statement_prefix {prefix:?} of tenant {id}: use 1 to 32 letters, digits, '.', '_' or '-', and not PLATFORM"
     )]
     BadPrefix {
         /// Where.

@@ -24,6 +24,9 @@ impl TenantId {
     /// What nobody held: free, stranded, unavailable, unobserved.
     pub const PLATFORM: &'static str = "platform";
 
+    /// Prefix of the platform's statement numbers, which is no tenant's.
+    pub const PLATFORM_PREFIX: &'static str = "PLATFORM";
+
     /// Names that mean something else wherever tenants are listed.
     pub const RESERVED: [&'static str; 7] =
         [Self::UNATTRIBUTED, Self::PLATFORM, "free", "stranded", "unavailable", "unobserved", "ghost"];

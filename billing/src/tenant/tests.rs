@@ -50,7 +50,10 @@ fn the_tree_gives_paths_names_and_prefixes() {
     assert_eq!(tenants.path(&id("stranger")), "/stranger");
     let vision = tenants.get(&id("vision"));
     assert_eq!((vision.statement_prefix.as_str(), vision.cost_centre.as_deref()), ("VIS", Some("4711")));
-    assert_eq!(tenants.get(&id("speech")).statement_prefix, "SPEECH");
+    assert_eq!(tenants.get(&id("speech")).statement_prefix, "speech");
+    // Nobody gets another's statement number by choosing a name.
+    assert_eq!(tenants.get(&id("VIS")).statement_prefix, "VIS~");
+    assert_eq!(tenants.get(&id("PLATFORM")).statement_prefix, "PLATFORM~");
 }
 
 #[test]
@@ -96,10 +99,11 @@ fn every_error_names_file_line_and_remedy() {
         (format!("{a}parent = \"a\"\n"), &["its own ancestor"]),
         (format!("{a}parent = \"b\"\n[[tenant]]\nid = \"b\"\nparent = \"a\"\n"), &["its own ancestor"]),
         (
-            format!("{a}[[tenant]]\nid = \"b\"\nstatement_prefix = \"A\"\n"),
-            &["tenants a and b share", "\"A\""],
+            format!("{a}[[tenant]]\nid = \"b\"\nstatement_prefix = \"a\"\n"),
+            &["tenants a and b share", "\"a\""],
         ),
         (format!("{a}statement_prefix = \"../x\"\n"), &["statement_prefix \"../x\""]),
+        (format!("{a}statement_prefix = \"PLATFORM\"\n"), &["and not PLATFORM"]),
         (format!("{a}colour = 1\n"), &["tenants.toml:3", "unknown field `colour`"]),
         (rule("match = {}"), &["tenants.toml:3", "rule 1 has an empty match"]),
         (rule("match = { label = \"x\" }"), &["rule 1 matches on \"label\"", "namespace"]),

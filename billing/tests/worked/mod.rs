@@ -145,18 +145,18 @@ const H: i64 = 1_000_000_000;
 pub fn usage() -> Vec<UsageTotal> {
     vec![
         used(WHOLE, 0, "vision", 300, 300 * H, 200 * H, 0),
-        used(WHOLE, 1, "vision-dev", 180, 180 * H, 90 * H, 0),
+        used(WHOLE, 1, "vision-dev", 180, 180 * H, 120 * H, 0),
         used(MIG, 0, "vision", 354, 151_714_285_714, 0, 151_714_285_714),
         used(MIG, 1, "vision", 360, 154_285_714_286, 0, 154_285_714_286),
         // The collector was away for 6 h and a scheduler's record covers them.
         UsageTotal { observed_ms: 0, ..used(MIG, 0, "vision", 6, 2_571_428_571, 0, 2_571_428_571) },
         used(MIG, 0, "speech", 360, 205_714_285_714, 0, 205_714_285_714),
         used(MIG, 1, "speech", 240, 137_142_857_143, 0, 137_142_857_143),
-        used(SLICED, 0, "vision", 360, 90 * H, 20 * H, 0),
-        used(SLICED, 1, "vision", 336, 84 * H, 30 * H, 0),
+        used(SLICED, 0, "vision", 360, 90 * H, 10 * H, 0),
+        used(SLICED, 1, "vision", 336, 84 * H, 19_400_000_000, 0),
         used(SLICED, 0, "speech", 696, 174 * H, 174 * H, 0),
         used(SLICED, 1, "speech", 696, 174 * H, 100 * H, 0),
-        used(SLOTTED, 1, "vision", 100, 7_142_857_143, 4_000_000_000, 0),
+        used(SLOTTED, 1, "vision", 100, 7_142_857_143, 5_000_000_000, 0),
         used(SLOTTED, 0, "speech", 5040, 360 * H, 0, 0),
         used(SLOTTED, 1, "", 1960, 140 * H, 10 * H, 0),
         used(NEW, 1, "speech", 10, 10 * H, 5 * H, 0),

@@ -1,9 +1,10 @@
 //! The first page: the months, who held what in the one that is open, and that it is the whole fleet.
 
 use super::{Heading, Links, STYLE, html};
+use crate::line::NO_AMOUNT;
 use crate::text::{check, of_fleet};
 use askama::Template;
-use billing::statement::Bill;
+use billing::statement::{Bill, FleetPart};
 use billing::words;
 
 /// A month that can be chosen.
@@ -59,35 +60,41 @@ pub fn overview(months: &[MonthLink], bill: Option<&Bill>, links: &Links) -> Str
 impl BillView {
     fn of(bill: &Bill, links: &Links) -> Self {
         let (fleet, currency, context) = (&bill.fleet, &bill.platform.currency, &bill.platform.context);
-        let part = |name: &str, quantity: schema::units::NanoGpuHours, amount| PartView {
-            name: name.into(),
+        let part = |part: &FleetPart| PartView {
+            name: part.name.clone(),
             path: String::new(),
             href: None,
-            gpu_hours: words::gpu_hours(quantity),
-            of_fleet: of_fleet(quantity.0, fleet.capacity.0),
-            amount: currency.show(amount),
-            note: String::new(),
-        };
-        let tenants = bill.tenants.iter().map(|s| PartView {
-            path: s.path.clone(),
-            href: links.statement(&s.number),
-            note: match s.totals.unpriced_lines {
+            gpu_hours: words::gpu_hours(part.quantity),
+            of_fleet: of_fleet(part.quantity.0, fleet.capacity.0),
+            amount: part.amount_known().map_or_else(|| NO_AMOUNT.into(), |amount| currency.show(amount)),
+            note: match part.unpriced.0 {
                 0 => String::new(),
-                lines => format!("{lines} unpriced"),
+                _ => format!("{} GPU-hours unpriced", words::gpu_hours_short(part.unpriced)),
             },
-            ..part(&s.tenant.name, s.totals.quantity, s.totals.amount)
-        });
+        };
         // The fleet's parts are the tenants in the same order, then what the platform keeps.
-        let platform = fleet.parts.iter().skip(bill.tenants.len());
+        let (of_tenants, of_platform) = fleet.parts.split_at(bill.tenants.len());
+        let tenants = bill.tenants.iter().zip(of_tenants).map(|(statement, of_fleet)| PartView {
+            name: statement.tenant.name.clone(),
+            path: statement.path.clone(),
+            href: links.statement(&statement.number),
+            ..part(of_fleet)
+        });
+        let whole = FleetPart {
+            name: "fleet".into(),
+            quantity: fleet.capacity,
+            unpriced: fleet.unpriced,
+            amount: fleet.amount,
+        };
         let unpriced = bill.tenants.iter().map(|s| s.totals.unpriced_lines).sum::<u32>();
         Self {
             heading: Heading::of(context),
             label: context.period.label().into(),
             currency: currency.code().into(),
             tenants: tenants.collect(),
-            platform: platform.map(|p| part(&p.name, p.quantity, p.amount)).collect(),
+            platform: of_platform.iter().map(part).collect(),
             platform_href: links.statement(&bill.platform.number),
-            fleet: part("fleet", fleet.capacity, fleet.amount),
+            fleet: part(&whole),
             use_parts: [
                 ("busy", words::gpu_hours_short(fleet.busy)),
                 ("ghost", words::gpu_hours_short(fleet.ghost)),

@@ -42,7 +42,7 @@ pub fn platform(statement: &PlatformStatement, links: &Links) -> String {
         currency: currency.code(),
         lines: statement.lines.iter().map(|line| LineView::of_platform(line, currency)).collect(),
         unattributed: unattributed.collect(),
-        total_word: words::total(statement.context.mode),
+        total_word: words::PLATFORM_TOTAL,
         total_gpu_hours: words::gpu_hours(statement.totals.quantity),
         total: currency.show(statement.totals.amount),
         ghost: words::gpu_hours_short(statement.ghost),

@@ -56,6 +56,10 @@ impl ProofView {
     }
 }
 
+fn count(devices: usize) -> String {
+    if devices == 1 { "1 device".into() } else { format!("{devices} devices") }
+}
+
 /// The page of a statement.
 pub fn statement(statement: &Statement, links: &Links) -> String {
     let (totals, currency) = (&statement.totals, &statement.currency);
@@ -86,9 +90,11 @@ pub fn statement(statement: &Statement, links: &Links) -> String {
             ("use unknown", currency.show(went.unknown)),
         ],
         proof: statement.proof.iter().map(|row| ProofView::of(row.device.clone(), row)).collect(),
-        models: models.iter().map(|m| ProofView::of(format!("all {}", m.devices), &m.sum)).collect(),
+        models: models.iter().map(|m| ProofView::of(count(m.devices), &m.sum)).collect(),
         coverage: percent(statement.coverage().basis_points()),
         energy_kwh: words::kwh(totals.energy_mj),
-        notes: unpriced(statement.lines.iter().map(|l| (format!("L{}", l.number), &l.key.price, l.key.model.as_str()))),
+        notes: unpriced(
+            statement.lines.iter().map(|l| (format!("L{}", l.number), &l.key.price, l.key.model.as_str())),
+        ),
     })
 }

@@ -1,6 +1,6 @@
 //! An opened line as text: price, reason, owners with evidence, device-hours, slices.
 
-use super::statement::paragraph;
+use super::statement::{indented, paragraph};
 use crate::table::{Column, plain, render};
 use billing::explain::Explained;
 use billing::instant::local;
@@ -31,12 +31,19 @@ pub fn explain(explained: &Explained, statement: &Statement, tenants: &Tenants) 
         let kind = part.owner.as_ref().map_or("no owner known", |o| billing::tenant::kind_name(o.kind));
         let named = part.owner.iter().flat_map(|o| &o.attributes).map(|(k, v)| format!("{k}={v}"));
         let attributes: Vec<String> = named.collect();
-        paragraph(&mut out, &format!("- {} GPU-hours: {kind} {}", words::gpu_hours_short(part.held), attributes.join(" ")));
+        paragraph(
+            &mut out,
+            &format!("- {} GPU-hours: {kind} {}", words::gpu_hours_short(part.held), attributes.join(" ")),
+        );
         if let Some(owner) = &part.owner {
-            paragraph(&mut out, &format!("  evidence: {}", owner.evidence));
+            indented(&mut out, "  ", &format!("evidence: {}", owner.evidence));
         }
         for by in &part.matched_by {
-            paragraph(&mut out, &format!("  because {}", words::matched_by(by, tenants, &statement.context.period)));
+            indented(
+                &mut out,
+                "  ",
+                &format!("because {}", words::matched_by(by, tenants, &statement.context.period)),
+            );
         }
     }
     hours(&mut out, explained);
@@ -47,7 +54,7 @@ pub fn explain(explained: &Explained, statement: &Statement, tenants: &Tenants) 
 fn quantity(explained: &Explained) -> String {
     let line = &explained.line;
     format!(
-        "Quantity: {} {} x share {} = {} GPU-hours ({} busy, {} held, not busy, {} use unknown); {} % observed; {}.",
+        "Quantity: {} {} x share {} = {} GPU-hours ({} busy, {} held, not busy, {} use unknown); {}% observed; {}.",
         words::hours(line.natural_ms),
         words::natural_unit(line.key.sharing),
         line.key.share,
@@ -78,7 +85,10 @@ pub(crate) fn price(explained: &Explained, statement: &Statement) -> String {
         None => {
             let key = &explained.line.key;
             let remedy = words::unpriced_remedy(&key.price, &key.model);
-            format!("Price: {}.", remedy.unwrap_or_else(|| "the entry is not in this version of the price book".into()))
+            format!(
+                "Price: {}.",
+                remedy.unwrap_or_else(|| "the entry is not in this version of the price book".into())
+            )
         }
     }
 }

@@ -1,7 +1,7 @@
 //! The fleet of a period as text: who held what, and that it is the hardware.
 
 use super::statement::{heading, paragraph};
-use crate::line::percent;
+use crate::line::{NO_AMOUNT, percent};
 use crate::table::{Column, plain, render};
 use billing::statement::Bill;
 use billing::words;
@@ -12,13 +12,14 @@ pub fn fleet(bill: &Bill) -> String {
     let number = format!("FLEET-{}", bill.platform.context.period.label());
     let mut out = heading(&number, &format!("   {} devices", fleet.devices), &bill.platform.context);
     let amount = format!("= {}", currency.code());
-    let mut rows: Vec<Vec<String>> = vec![["who or what", "GPU-hours", "of fleet", &amount].map(String::from).into()];
+    let mut rows: Vec<Vec<String>> =
+        vec![["who or what", "GPU-hours", "of fleet", &amount].map(String::from).into()];
     for part in &fleet.parts {
         rows.push(vec![
             plain(&part.name),
             words::gpu_hours(part.quantity),
             of_fleet(part.quantity.0, fleet.capacity.0),
-            currency.show(part.amount),
+            part.amount_known().map_or_else(|| NO_AMOUNT.into(), |amount| currency.show(amount)),
         ]);
     }
     rows.push(vec![
@@ -38,6 +39,10 @@ pub fn fleet(bill: &Bill) -> String {
             words::gpu_hours_short(fleet.unknown),
         ),
     );
+    if fleet.unpriced.0 > 0 {
+        let hours = words::gpu_hours_short(fleet.unpriced);
+        paragraph(&mut out, &format!("{hours} GPU-hours have no price and are in no amount."));
+    }
     paragraph(&mut out, check(bill));
     out
 }

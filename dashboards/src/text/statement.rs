@@ -51,7 +51,9 @@ pub fn statement(statement: &Statement) -> String {
             words::kwh(statement.totals.energy_mj),
         ),
     );
-    let notes = unpriced(statement.lines.iter().map(|l| (format!("L{}", l.number), &l.key.price, l.key.model.as_str())));
+    let notes = unpriced(
+        statement.lines.iter().map(|l| (format!("L{}", l.number), &l.key.price, l.key.model.as_str())),
+    );
     for note in notes {
         paragraph(&mut out, &note);
     }
@@ -61,14 +63,14 @@ pub fn statement(statement: &Statement) -> String {
 /// The platform's own statement: what nobody held, and use that nobody could be found for.
 pub fn platform(statement: &PlatformStatement) -> String {
     let mut out = heading(&statement.number, "   capacity that no tenant held", &statement.context);
-    let mut rows = vec![header(&statement.context, statement.currency.code())];
+    let mut rows = vec![header(statement.currency.code())];
     let platform = statement.lines.iter().map(|line| LineView::of_platform(line, &statement.currency));
     let nobody = statement.unattributed.iter().map(|line| {
         let view = LineView::of(line, &statement.currency);
         LineView { what: format!("unattributed: {}", view.what), ..view }
     });
     rows.extend(platform.chain(nobody).map(cells));
-    rows.push(total_row(&statement.context, &statement.totals, &statement.currency));
+    rows.push(total_row(words::PLATFORM_TOTAL, &statement.totals, &statement.currency));
     out.push_str(&render(&COLUMNS, &rows));
     out.push_str(&sums(&statement.totals, &statement.currency));
     paragraph(
@@ -79,7 +81,8 @@ pub fn platform(statement: &PlatformStatement) -> String {
         ),
     );
     let of_platform = statement.lines.iter().map(|l| (format!("P{}", l.number), &l.price, l.model.as_str()));
-    let of_nobody = statement.unattributed.iter().map(|l| (format!("L{}", l.number), &l.key.price, l.key.model.as_str()));
+    let of_nobody =
+        statement.unattributed.iter().map(|l| (format!("L{}", l.number), &l.key.price, l.key.model.as_str()));
     for note in unpriced(of_platform.chain(of_nobody)) {
         paragraph(&mut out, &note);
     }
@@ -93,7 +96,8 @@ pub(super) fn heading(number: &str, whose: &str, context: &Context) -> String {
         out.push_str(watermark);
         out.push('\n');
     }
-    let first = format!("STATEMENT {number} rev {}  {}{whose}", context.revision, words::status(context.status));
+    let first =
+        format!("STATEMENT {number} rev {}  {}{whose}", context.revision, words::status(context.status));
     for line in [plain(&first), bounds(context), versions(context)] {
         paragraph(&mut out, &line);
     }
@@ -102,7 +106,13 @@ pub(super) fn heading(number: &str, whose: &str, context: &Context) -> String {
 
 /// Wrapped to the width; continuation lines are indented.
 pub(super) fn paragraph(out: &mut String, text: &str) {
-    for (at, line) in wrap(&plain(text), WIDTH_MAX - 2).into_iter().enumerate() {
+    indented(out, "", text);
+}
+
+/// As [`paragraph`], with all lines moved in.
+pub(super) fn indented(out: &mut String, indent: &str, text: &str) {
+    for (at, line) in wrap(&plain(text), WIDTH_MAX - 2 - indent.len()).into_iter().enumerate() {
+        out.push_str(indent);
         out.push_str(if at > 0 { "  " } else { "" });
         out.push_str(&line);
         out.push('\n');
@@ -110,7 +120,7 @@ pub(super) fn paragraph(out: &mut String, text: &str) {
 }
 
 fn lines_table(statement: &Statement) -> String {
-    let mut rows = vec![header(&statement.context, statement.currency.code())];
+    let mut rows = vec![header(statement.currency.code())];
     let mut last: Option<&Line> = None;
     for line in &statement.lines {
         let view = LineView::of(line, &statement.currency);
@@ -118,7 +128,7 @@ fn lines_table(statement: &Statement) -> String {
         rows.push(cells(LineView { what: same.map_or(view.what, String::from), ..view }));
         last = Some(line);
     }
-    rows.push(total_row(&statement.context, &statement.totals, &statement.currency));
+    rows.push(total_row(words::total(statement.context.mode), &statement.totals, &statement.currency));
     render(&COLUMNS, &rows)
 }
 
@@ -132,7 +142,7 @@ fn same_but(above: &LineKey, key: &LineKey) -> Option<&'static str> {
     (watched == *above && key.unwatched).then_some("same, collector gap")
 }
 
-fn header(_: &Context, currency: &str) -> Vec<String> {
+fn header(currency: &str) -> Vec<String> {
     let price = format!("x {currency}");
     let amount = format!("= {currency}");
     ["", "what (basis: held)", "natural", "share", "GPU-hours", &price, &amount, "obs%", "quality"]
@@ -156,10 +166,10 @@ fn cells(line: LineView) -> Vec<String> {
     .into()
 }
 
-fn total_row(context: &Context, totals: &Totals, currency: &billing::money::Currency) -> Vec<String> {
+fn total_row(word: &str, totals: &Totals, currency: &billing::money::Currency) -> Vec<String> {
     let quantity = words::gpu_hours(totals.quantity);
     let amount = currency.show(totals.amount);
-    ["", words::total(context.mode), "", "", &quantity, currency.code(), &amount, "", ""].map(String::from).into()
+    ["", word, "", "", &quantity, currency.code(), &amount, "", ""].map(String::from).into()
 }
 
 fn sums(totals: &Totals, currency: &billing::money::Currency) -> String {
@@ -202,6 +212,7 @@ fn proof(statement: &Statement) -> String {
 /// `  L40S GPU-1  174 yours + 348 others + 174 free + 24 unavailable = 720`; parts of no time are left out.
 fn proof_line(name: &str, row: &ProofRow) -> String {
     let some = row.parts().into_iter().filter(|(_, part)| part.0 != 0);
-    let parts: Vec<String> = some.map(|(word, part)| format!("{} {word}", words::gpu_hours_short(part))).collect();
+    let parts: Vec<String> =
+        some.map(|(word, part)| format!("{} {word}", words::gpu_hours_short(part))).collect();
     format!("- {name}: {} = {}", parts.join(" + "), words::gpu_hours_short(row.capacity))
 }
