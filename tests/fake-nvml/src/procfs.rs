@@ -13,6 +13,8 @@ use crate::scenario::Process;
 
 /// Length of a clock tick (`USER_HZ` is 100).
 const TICK_US: i64 = 10_000;
+/// A file that says that a directory is kept by this library.
+const MARK: &str = ".fake-nvml";
 
 /// A directory and what it holds.
 #[derive(Debug)]
@@ -41,19 +43,20 @@ impl Procfs {
         if self.epoch == Some(epoch) {
             return Ok(());
         }
+        let alive: BTreeMap<u32, &HostProcess> =
+            model.hosts.alive_at(now_us).map(|process| (process.pid, process)).collect();
         if self.epoch.is_none() {
             self.write_kernel(model)?;
+            self.remove_left(&alive)?;
         }
         let uptime_us = (now_us - model.boot_us).max(0);
         let uptime = format!("{}.{:02} 0.00\n", uptime_us / 1_000_000, uptime_us / TICK_US % 100);
         write(&self.dir, "uptime", &uptime)?;
-        let alive: BTreeMap<u32, &HostProcess> =
-            model.hosts.alive_at(now_us).map(|process| (process.pid, process)).collect();
         for (pid, start_us) in std::mem::take(&mut self.shown) {
             if alive.get(&pid).is_some_and(|process| process.start_us == start_us) {
                 self.shown.insert(pid, start_us);
             } else {
-                fs::remove_dir_all(self.dir.join(pid.to_string()))?;
+                self.remove(pid)?;
             }
         }
         for (pid, process) in alive {
@@ -63,6 +66,29 @@ impl Procfs {
         }
         self.epoch = Some(epoch);
         Ok(())
+    }
+
+    /// Removes processes that an earlier library left and that don't live now; only from a directory that bears its mark,
+    /// so that one named by mistake keeps what it holds.
+    fn remove_left(&self, alive: &BTreeMap<u32, &HostProcess>) -> io::Result<()> {
+        if !self.dir.join(MARK).exists() {
+            return write(&self.dir, MARK, "");
+        }
+        for entry in fs::read_dir(&self.dir)? {
+            let pid = entry?.file_name().to_str().and_then(|name| name.parse().ok());
+            if let Some(pid) = pid.filter(|pid| !alive.contains_key(pid)) {
+                self.remove(pid)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn remove(&self, pid: u32) -> io::Result<()> {
+        match fs::remove_dir_all(self.dir.join(pid.to_string())) {
+            // Another process that shares the directory was quicker.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+            other => other,
+        }
     }
 
     fn write_kernel(&self, model: &Model) -> io::Result<()> {
@@ -97,9 +123,10 @@ impl Procfs {
     }
 }
 
-/// Written beside and renamed, so that a reader sees the old file or the new one.
+/// Written beside and renamed, so that a reader sees the old file or the new one, and two libraries that keep one
+/// directory don't write into each other's files.
 fn write(dir: &Path, name: &str, text: &str) -> io::Result<()> {
-    let beside = dir.join(format!(".{name}"));
+    let beside = dir.join(format!(".{name}.{}", std::process::id()));
     fs::write(&beside, text)?;
     fs::rename(beside, dir.join(name))
 }

@@ -90,3 +90,14 @@ fn an_untouched_set_of_processes_is_not_written_again() {
     node.at(500.0).gpu(0).running_compute_processes().unwrap();
     assert!(!proc.join("1").exists(), "nothing changed, so nothing is written");
 }
+
+#[test]
+fn what_an_earlier_library_left_goes_but_only_from_a_directory_of_ours() {
+    let node = Node::new(scenario());
+    let proc = node.dir.path().join("proc");
+    fs::create_dir_all(proc.join("77")).unwrap();
+    node.keep_procfs();
+    assert!(proc.join("77").exists(), "the directory bore no mark");
+    node.keep_procfs();
+    assert!(!proc.join("77").exists() && proc.join("300").exists());
+}
