@@ -124,7 +124,7 @@ device_calls! {
         put(minor, capability.1)
     }
 
-    /// CUDA cores: 128 to a multiprocessor, 64 before Ampere's consumer line.
+    /// CUDA cores: 128 to a multiprocessor, which is right from Ada and Hopper on and near enough before.
     fn nvmlDeviceGetNumGpuCores(device, cores: *mut c_uint) {
         device.whole()?;
         put(cores, device.gpu.preset.sm_count * 128)

@@ -28,9 +28,9 @@ struct EventSet {
 
 #[derive(Default)]
 struct Waiting {
-    /// Handle, event types, and since when, by GPU.
+    /// What was registered for.
     registered: Vec<Registered>,
-    /// How many of the model's happenings were looked at.
+    /// How many of the model's happenings were looked at; none before the first registration.
     seen: Option<usize>,
 }
 

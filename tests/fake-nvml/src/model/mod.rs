@@ -27,7 +27,7 @@ use crate::series::Steps;
 pub const MIB: u64 = 1024 * 1024;
 
 /// How long a square wave without an end lasts.
-const ENDLESS_WAVE_US: i64 = 40 * 86_400 * 1_000_000;
+pub(crate) const ENDLESS_WAVE_US: i64 = 40 * 86_400 * 1_000_000;
 
 /// A compiled scenario.
 #[derive(Debug)]

@@ -4,6 +4,7 @@ use std::collections::HashSet;
 use std::path::PathBuf;
 
 use super::{Event, Gpu, MigLayout, Mode, Process, Scenario, Seconds, Series};
+use crate::model::ENDLESS_WAVE_US;
 use crate::names;
 use crate::presets::{self, Preset};
 
@@ -94,6 +95,8 @@ impl Scenario {
     fn check_process(&self, process: &Process, key: &str) -> Result<(), Wrong> {
         check_interval(process.start, process.end, key)?;
         check_series(&process.busy, 100.0, &format!("{key}.busy"))?;
+        check_wave(&process.busy, process.start, process.end, &format!("{key}.busy"))?;
+        check_wave(&process.memory_mib, process.start, process.end, &format!("{key}.memory_mib"))?;
         check_series(&process.memory_mib, 1e9, &format!("{key}.memory_mib"))?;
         if process.start < self.boot {
             return wrong(format!("{key}.start"), "is before the node's boot", "set `boot` earlier");
@@ -182,6 +185,7 @@ fn check_gpu(gpu: &Gpu, key: &str) -> Result<(), Wrong> {
     }
     if let Some(ghost) = &gpu.ghost_busy {
         check_series(ghost, 100.0, &format!("{key}.ghost_busy"))?;
+        check_wave(ghost, Seconds::ZERO, None, &format!("{key}.ghost_busy"))?;
     }
     if !gpu.vms.is_empty() && gpu.mode != Mode::Vgpu {
         return wrong(format!("{key}.vms"), "need `mode = \"vgpu\"`", "set the mode");
@@ -190,6 +194,7 @@ fn check_gpu(gpu: &Gpu, key: &str) -> Result<(), Wrong> {
         let key = format!("{key}.vms[{index}]");
         check_interval(vm.start, vm.end, &key)?;
         check_series(&vm.busy, 100.0, &format!("{key}.busy"))?;
+        check_wave(&vm.busy, vm.start, vm.end, &format!("{key}.busy"))?;
         check_series(&vm.memory_mib, 1e9, &format!("{key}.memory_mib"))?;
     }
     let mut free_from = Seconds::from_micros(i64::MIN);
@@ -260,6 +265,21 @@ fn check_interval(from: Seconds, to: Option<Seconds>, key: &str) -> Result<(), W
         }
         _ => Ok(()),
     }
+}
+
+/// Refuses a wave whose steps would fill the memory.
+fn check_wave(series: &Series, from: Seconds, to: Option<Seconds>, key: &str) -> Result<(), Wrong> {
+    const PERIODS_MAX: i64 = 500_000;
+    let Series::Wave(wave) = series else { return Ok(()) };
+    let life_us = to.map_or(ENDLESS_WAVE_US, |to| to.micros() - from.micros()).min(ENDLESS_WAVE_US);
+    if life_us / wave.period_s.micros() > PERIODS_MAX {
+        return wrong(
+            key,
+            format!("has more than {PERIODS_MAX} periods"),
+            "give it an end or a longer period",
+        );
+    }
+    Ok(())
 }
 
 fn check_series(series: &Series, max: f64, key: &str) -> Result<(), Wrong> {

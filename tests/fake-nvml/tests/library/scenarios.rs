@@ -20,7 +20,9 @@ fn what_is_written_reads_back_as_it_was() {
     let mut scenario = Scenario::new("n").starting_at_us(1_788_220_800_123_456);
     scenario.gpus.push(Gpu::new("h100").with_mig(vec![GpuInstance::new(2, "3g.40gb")]));
     let wave = Wave { period_s: Seconds::from_micros(1_500_000), on_s: Seconds::new(1), percent: 12.5 };
-    scenario.processes.push(Process::new(1, 0).on_instance(2, 0).busy(Series::Wave(wave)).memory_mib(1.0));
+    scenario
+        .processes
+        .push(Process::new(1, 0).on_instance(2, 0).alive(0, 3600).busy(Series::Wave(wave)).memory_mib(1.0));
     let steps: Vec<_> = (0..1400).map(|step| (Seconds::new(step * 60), step as f64 / 14.0)).collect();
     scenario.processes.push(Process::new(2, 0).on_instance(2, 0).alive(60, 90_000).busy(steps));
     scenario.events.push(Event::Xid { gpu: 0, t: Seconds::new(5), code: 79, gi: Some(2) });
@@ -59,6 +61,11 @@ fn what_is_wrong_is_named_with_its_remedy() {
             "preset = \"h100\"",
             "[[processes]]\npid = 1\ngpu = 0\ngi = 1",
             &["processes[0].gi", "no one layout"],
+        ),
+        (
+            "preset = \"h100\"",
+            "[[processes]]\npid = 1\ngpu = 0\nbusy = { period_s = 0.5, on_s = 0.1, percent = 9 }",
+            &["processes[0].busy", "500000 periods"],
         ),
         (cut, "[[processes]]\npid = 1\ngpu = 0", &["processes[0].gi", "is missing"]),
         (

@@ -107,7 +107,7 @@ fn who_shares_a_gpu_in_time_never_gets_more_than_the_whole() {
     let node = Node::new(scenario(vec![
         Process::new(1, 0).busy(100.0),
         Process::new(2, 0).busy(60.0),
-        Process::new(3, 0).busy(wave),
+        Process::new(3, 0).alive(0, 100).busy(wave),
     ]));
     for second in 2..30 {
         node.at(f64::from(second));
