@@ -4,7 +4,7 @@ use crate::period::Period;
 use crate::rating::{LineKey, LinePrice};
 use crate::statement::{Mode, Status};
 use crate::tenant::{MatchedBy, Tenants};
-use schema::wire::{BusyKind, Quality, Sharing};
+use schema::wire::{Quality, Sharing};
 
 /// How a device is divided, as a statement names it.
 pub fn sharing(sharing: Sharing) -> &'static str {
@@ -37,15 +37,6 @@ pub fn quality(quality: Quality) -> &'static str {
         Quality::Allocated => "allocated",
         Quality::Estimated => "estimated",
         Quality::Unspecified => "quality unknown to this version",
-    }
-}
-
-/// What busy means.
-pub fn busy_kind(kind: BusyKind) -> &'static str {
-    match kind {
-        BusyKind::KernelResident => "kernel resident",
-        BusyKind::SmActive => "SM active",
-        BusyKind::Unspecified => "not known",
     }
 }
 

@@ -116,7 +116,7 @@ fn halve(row: &UsageTotal) -> [UsageTotal; 2] {
     for (a, b) in
         [(&mut first.natural_ms, &mut second.natural_ms), (&mut first.energy_mj, &mut second.energy_mj)]
     {
-        *a = *a / 3;
+        *a /= 3;
         *b -= *a;
     }
     // Both halves were watched, or neither.

@@ -49,11 +49,6 @@ impl TenantId {
         Self(Self::UNATTRIBUTED.into())
     }
 
-    /// The reserved tenant of capacity that nobody held.
-    pub fn platform() -> Self {
-        Self(Self::PLATFORM.into())
-    }
-
     /// Whether the name is reserved.
     pub fn is_reserved(&self) -> bool {
         Self::RESERVED.contains(&self.0.as_str())

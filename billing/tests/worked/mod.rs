@@ -1,7 +1,7 @@
 //! A month to check by hand: the tenant `vision` on four devices of a fleet of five, September 2026 in Sao Paulo.
 //!
-//! Quantities are chosen so that every line, price and amount can be verified with pencil and paper; `docs` show the
-//! same month. Shared by the tests of `billing` and `dashboards`.
+//! Quantities are chosen so that every line, price and amount can be verified with pencil and paper. Shared by the
+//! tests of `billing` and `dashboards`.
 #![allow(dead_code, reason = "each test binary uses its part of the fixture")]
 
 use billing::money::Currency;
