@@ -27,4 +27,16 @@ pub mod batch;
 
 pub mod node;
 
+pub mod spool;
+
 pub mod shipper;
+
+pub mod snapshot;
+
+pub mod metrics;
+
+pub mod http;
+
+pub mod release;
+
+pub mod agent;
