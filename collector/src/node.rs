@@ -48,7 +48,13 @@ pub struct Engine {
 impl Engine {
     /// An engine that starts now.
     pub fn new(clock: Arc<dyn Clock>, cadence: Cadence, busy: BusySource, maker: Maker) -> Self {
-        Self { timeline: Timeline::new(&*clock), clock, sampler: Sampler::new(cadence, busy), maker, clock_steps: 0 }
+        Self {
+            timeline: Timeline::new(&*clock),
+            clock,
+            sampler: Sampler::new(cadence, busy),
+            maker,
+            clock_steps: 0,
+        }
     }
 
     /// The present in UTC as windows count it, Unix milliseconds.
@@ -82,7 +88,12 @@ impl Engine {
     }
 
     /// One tick, and the batches of the windows that it finished. `losses` travel with the next batch.
-    pub fn tick(&mut self, source: &mut dyn Source, owners: &mut dyn OwnerLookup, losses: &mut Vec<Loss>) -> Vec<Batch> {
+    pub fn tick(
+        &mut self,
+        source: &mut dyn Source,
+        owners: &mut dyn OwnerLookup,
+        losses: &mut Vec<Loss>,
+    ) -> Vec<Batch> {
         self.check_clock();
         let timeline = self.timeline;
         let now_ms = self.now_ms();

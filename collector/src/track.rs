@@ -125,7 +125,8 @@ impl Track {
             self.carry.clear();
             return self.begin(now_ms, now_shape, gauges, owners);
         }
-        let mut span = Span::new(last_good, now_ms, gauges, self.busy_source, &self.residents, &mut self.sampled_ms);
+        let mut span =
+            Span::new(last_good, now_ms, gauges, self.busy_source, &self.residents, &mut self.sampled_ms);
         self.learn_idle(&span, gauges);
         span.energy = self.energy_growth(gauges);
         self.spans.push(span);
@@ -134,7 +135,9 @@ impl Track {
             Some(Ok(list)) => self.settle(now_ms, list),
             // A list that can't be had at all leaves the time observed and its holders unknown.
             Some(Err(reason)) if is_lasting(reason) => self.settle(now_ms, Vec::new()),
-            Some(Err(_)) | None if now_ms - self.settled_ms > self.settings.processes_ms * GAP_PERIODS_X10 / 10 => {
+            Some(Err(_)) | None
+                if now_ms - self.settled_ms > self.settings.processes_ms * GAP_PERIODS_X10 / 10 =>
+            {
                 self.spans.clear();
                 self.hole(now_ms, State::Unobserved(Reason::NvmlError));
                 (self.last_good_ms, self.failing) = (None, Reason::NvmlError);
@@ -251,10 +254,13 @@ impl Track {
         cuts.extend(boundaries(from_ms, to_ms, self.settings.window_ms));
         let spans = std::mem::take(&mut self.spans);
         for piece in schema::window::Window::new(from_ms, to_ms).cut_at(&cuts) {
-            let span = spans.iter().find(|span| span.start_ms <= piece.start_ms && piece.end_ms <= span.end_ms);
+            let span =
+                spans.iter().find(|span| span.start_ms <= piece.start_ms && piece.end_ms <= span.end_ms);
             let Some(span) = span else { continue };
-            let here: Vec<&Stay> =
-                stays.iter().filter(|stay| stay.start_ms <= piece.start_ms && piece.end_ms <= stay.end_ms).collect();
+            let here: Vec<&Stay> = stays
+                .iter()
+                .filter(|stay| stay.start_ms <= piece.start_ms && piece.end_ms <= stay.end_ms)
+                .collect();
             let slice = self.stretch(piece.start_ms, piece.end_ms, span, &here);
             self.push(slice);
         }
@@ -267,7 +273,8 @@ impl Track {
         let (rows, oversubscribed) = attribution::divide(&self.shape, &holders);
         let own = |row: &attribution::Row| {
             let (place, workload) = (row.place, row.owner.workload);
-            here.iter().filter(move |stay| stay.holder.place == place && stay.holder.owner.workload == workload)
+            here.iter()
+                .filter(move |stay| stay.holder.place == place && stay.holder.owner.workload == workload)
         };
         let memory: Vec<Option<u64>> = rows
             .iter()
@@ -321,7 +328,11 @@ impl Track {
         if to_ms <= from_ms {
             return;
         }
-        for piece in schema::window::Window::new(from_ms, to_ms).cut_at(&boundaries(from_ms, to_ms, self.settings.window_ms)) {
+        for piece in schema::window::Window::new(from_ms, to_ms).cut_at(&boundaries(
+            from_ms,
+            to_ms,
+            self.settings.window_ms,
+        )) {
             self.push(Slice {
                 start_ms: piece.start_ms,
                 end_ms: piece.end_ms,
@@ -350,8 +361,9 @@ impl Track {
                 self.open = Some(next);
             }
         }
-        if self.open.as_ref().is_some_and(|open| open.end_ms.rem_euclid(self.settings.window_ms) == 0 && open.state == State::Observed)
-        {
+        if self.open.as_ref().is_some_and(|open| {
+            open.end_ms.rem_euclid(self.settings.window_ms) == 0 && open.state == State::Observed
+        }) {
             self.close_open();
         }
     }
