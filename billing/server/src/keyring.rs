@@ -43,6 +43,11 @@ impl Keyring {
             .await
     }
 
+    /// A credential that was stored just now: its node may deliver at once, without waiting for the cache to look.
+    pub async fn learn(&self, key: NodeKey) {
+        self.known.write().await.nodes.insert(key.hash.clone(), key);
+    }
+
     /// What a token may do, if it hasn't expired.
     ///
     /// # Errors

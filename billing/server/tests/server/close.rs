@@ -124,7 +124,10 @@ fn minute(m: i64) -> impl Strategy<Value = (Vec<(Option<u32>, u8, Option<u64>)>,
 fn batches() -> impl Strategy<Value = Vec<Batch>> {
     let minutes: Vec<_> = (0..60).map(minute).collect();
     (minutes, 3_000..59_000i64, 0..50usize).prop_map(|(minutes, skew, late)| {
-        let build = |(m, (held, seen, free_unknown, energy)): (usize, (Vec<(Option<u32>, u8, Option<u64>)>, u64, u64, u64))| {
+        let build = |(m, (held, seen, free_unknown, energy)): (
+            usize,
+            (Vec<(Option<u32>, u8, Option<u64>)>, u64, u64, u64),
+        )| {
             // The first window starts somewhere: a device is in service from its first sight.
             let at = m as i64 * 60_000 + if m == late { skew } else { 0 };
             let len = (m as i64 + 1) * 60_000 - at;
