@@ -12,15 +12,17 @@
 //! A reading that fails ends observed time at the last good one. Nothing is carried over a gap.
 
 mod residency;
+mod shape;
 mod span;
 
 use crate::attribution::{self, Holder, Shape};
 use crate::config::{BusySource, Cadence};
 use crate::owner::OwnerLookup;
-use crate::reading::{Field, Gauges, Identity, Instance};
+use crate::reading::{Field, Gauges, Identity};
 use crate::slice::{self, Carry, Closed, RowSum, Slice, State};
 use residency::{Resident, Stay};
-use schema::wire::{BusyKind, MigInstance, Reason};
+use schema::wire::{BusyKind, Reason};
+use shape::{boundaries, shape};
 use span::Span;
 use std::sync::Arc;
 
@@ -385,30 +387,5 @@ fn hole_state(failing: Reason) -> State {
         Reason::GpuLost | Reason::Reconfiguring => State::Unavailable(failing),
         Reason::Unspecified => State::Unobserved(Reason::NvmlError),
         reason => State::Unobserved(reason),
-    }
-}
-
-fn boundaries(from_ms: i64, to_ms: i64, window_ms: i64) -> Vec<i64> {
-    let first = (from_ms.div_euclid(window_ms) + 1) * window_ms;
-    let step = usize::try_from(window_ms).expect("a window is a positive number of milliseconds");
-    (first..to_ms).step_by(step).collect()
-}
-
-/// How the device is cut, from its identity and its instances at this instant.
-fn shape(identity: &Identity, mig: Option<&[Instance]>) -> Shape {
-    let instance = |i: &Instance| {
-        let wire = MigInstance {
-            gpu_instance: i.gpu_instance,
-            compute_instance: i.compute_instance,
-            uuid: i.uuid.clone(),
-            profile: i.profile.clone(),
-            slices: i.slices,
-        };
-        (wire, i.gpu_instance_slices)
-    };
-    Shape {
-        slices: if mig.is_some() { identity.mig_slices.unwrap_or(7) } else { 1 },
-        instances: mig.map(|all| all.iter().map(instance).collect()),
-        measures_instances: identity.gpm,
     }
 }
