@@ -10,7 +10,7 @@ use crate::metrics::{self, OwnInput, UsageTotals};
 use crate::node::Engine;
 use crate::owner::Procfs;
 use crate::reading::Source;
-use crate::release::{self, Request};
+use crate::release::{self, Answer, Asked, Request};
 use crate::shipper::{Enrolment, Shipper, ShipperStats};
 use crate::snapshot::{Published, Snapshot};
 use crate::spool::Spool;
@@ -25,7 +25,7 @@ use std::time::{Duration, Instant};
 /// What wakes the loop besides time.
 enum Event {
     Stop,
-    Control(Request),
+    Control(Asked),
 }
 
 /// Stacks of helper threads: none of them recurses.
@@ -66,6 +66,11 @@ pub fn run(config: Config) -> anyhow::Result<()> {
     let node = config.node_name();
     let spool = Spool::open(&config.spool)
         .context("the spool can't be opened; check spool.directory and its owner")?;
+    if spool.stats().volatile {
+        tracing::warn!(
+            "spool.directory is on a file system in memory: what isn't shipped is lost at a reboot; name one on a disk"
+        );
+    }
     let spool = Arc::new(Mutex::new(spool));
     let (events, queue) = mpsc::channel();
     release::listen(&config.spool.directory, release::into_queue(events.clone(), Event::Control))
@@ -150,18 +155,33 @@ fn serve(
         .with_context(|| format!("http.listen: {listen} can't be listened on"))?;
     listener.set_nonblocking(true)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let queue = events.clone();
     let serve = move || {
         runtime.block_on(async move {
             use tokio::signal::unix::{SignalKind, signal};
-            let (Ok(mut terminate), Ok(mut interrupt)) =
-                (signal(SignalKind::terminate()), signal(SignalKind::interrupt()))
-            else {
+            let (Ok(mut terminate), Ok(mut interrupt), Ok(mut release), Ok(mut resume)) = (
+                signal(SignalKind::terminate()),
+                signal(SignalKind::interrupt()),
+                signal(SignalKind::user_defined1()),
+                signal(SignalKind::user_defined2()),
+            ) else {
                 return;
+            };
+            // For who can send a signal but not reach the control socket.
+            let controls = async move {
+                loop {
+                    let request = tokio::select! {
+                        _ = release.recv() => Request::Release(release::RELEASE_S),
+                        _ = resume.recv() => Request::Resume,
+                    };
+                    let _ = queue.send(Event::Control(Asked::by_signal(request)));
+                }
             };
             let Ok(listener) = tokio::net::TcpListener::from_std(listener) else { return };
             let server = axum::serve(listener, http::router(published, clock));
             tokio::select! {
                 _ = server => {}
+                () = controls => {}
                 _ = terminate.recv() => {}
                 _ = interrupt.recv() => {}
             }
@@ -178,7 +198,7 @@ impl Agent {
             self.tick();
             match queue.recv_timeout(self.until_next_tick()) {
                 Err(RecvTimeoutError::Timeout) => {}
-                Ok(Event::Control(request)) => self.control(request),
+                Ok(Event::Control(asked)) => self.control(&asked),
                 Ok(Event::Stop) | Err(RecvTimeoutError::Disconnected) => return self.stop(),
             }
         }
@@ -191,21 +211,26 @@ impl Agent {
         Duration::from_millis(u64::try_from(left).expect("a remainder is less than the period"))
     }
 
-    fn control(&mut self, request: Request) {
-        match request {
-            Request::Resume => self.released_until_ms = None,
+    fn control(&mut self, asked: &Asked) {
+        let answer = match asked.request {
+            Request::Resume => {
+                self.released_until_ms = None;
+                Answer::Done
+            }
             Request::Release(seconds) => {
                 let ms = i64::try_from(seconds * 1000).expect("at most a day");
                 self.released_until_ms = Some(self.clock.boot_ms() + ms);
-                self.source.release();
-                tracing::info!(seconds, "NVML is released on request");
+                let gone = self.source.release();
+                tracing::info!(seconds, gone, "NVML is released on request");
+                if gone { Answer::Done } else { Answer::StillHeld }
             }
-        }
+        };
+        asked.answer(answer);
     }
 
     fn tick(&mut self) {
         let began = Instant::now();
-        self.losses.extend(locked(&self.spool).take_losses());
+        self.take_losses();
         let released = self.released_until_ms.is_some_and(|until| self.clock.boot_ms() < until);
         let batches = if released {
             self.engine.released(&mut self.losses)
@@ -220,6 +245,10 @@ impl Agent {
         }
         self.tick_s = began.elapsed().as_secs_f64();
         self.publish();
+    }
+
+    fn take_losses(&mut self) {
+        self.losses.extend(locked(&self.spool).take_losses());
     }
 
     fn count_xids(&mut self) {
@@ -266,6 +295,7 @@ impl Agent {
             tick_s: self.tick_s,
             clock_steps: self.engine.clock_steps,
             owners_unresolved: self.owners.unresolved(),
+            parked_threads: self.source.parked(),
             read_at_s: self.read_at_s,
         });
         let dcgm = metrics::render_dcgm(
@@ -281,7 +311,8 @@ impl Agent {
 
     /// The unfinished window goes to the spool; it is shipped after the next start.
     fn stop(mut self) {
-        let batches = self.engine.finish();
+        self.take_losses();
+        let batches = self.engine.finish(&mut self.losses);
         self.store(&batches);
         let _ = std::fs::remove_file(release::socket(&self.config.spool.directory));
         tracing::info!("stopped");

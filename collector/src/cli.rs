@@ -11,6 +11,8 @@ use collector::config::Config;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+/// Something is found that isn't as it should be.
+const FINDING: u8 = 1;
 /// Wrong use, as clap's own errors have it.
 const WRONG_USE: u8 = 2;
 /// The answer can't be known: the driver or the running collector isn't there.
@@ -83,6 +85,14 @@ struct Place {
 }
 
 impl Place {
+    /// The place with what a configuration says, where one is named, under the command line's word.
+    fn with(&self, config: Option<&std::path::Path>) -> Result<Place, ExitCode> {
+        let (nvml_library, procfs) = (self.nvml_library.clone(), self.procfs.clone());
+        let Some(path) = config else { return Ok(Place { nvml_library, procfs }) };
+        let config = self.over(load(path)?);
+        Ok(Place { nvml_library: config.nvml.library, procfs: Some(config.owner.procfs) })
+    }
+
     /// The configuration with the command line's word over it.
     fn over(&self, mut config: Config) -> Config {
         config.nvml.library = self.nvml_library.clone().or(config.nvml.library);

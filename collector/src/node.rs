@@ -117,11 +117,11 @@ impl Engine {
         self.maker.make(closed, std::mem::take(losses), now_ms)
     }
 
-    /// What is known of the window that isn't finished, at the end of a run.
-    pub fn finish(&mut self) -> Vec<Batch> {
+    /// What is known of the window that isn't finished, and losses not yet declared, at the end of a run.
+    pub fn finish(&mut self, losses: &mut Vec<Loss>) -> Vec<Batch> {
         let now_ms = self.now_ms();
         let closed = self.sampler.finish();
-        self.maker.make(closed, Vec::new(), now_ms)
+        self.maker.make(closed, std::mem::take(losses), now_ms)
     }
 }
 
@@ -179,7 +179,7 @@ impl Node {
 
     /// What is known of the unfinished window, at the end.
     pub fn flush(&mut self) -> Vec<Batch> {
-        self.engine.finish()
+        self.engine.finish(&mut Vec::new())
     }
 
     /// The sampling state, to look at.

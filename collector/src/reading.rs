@@ -275,8 +275,9 @@ pub struct Plan {
 pub trait Source {
     /// Reads every device. Failures are part of the answer.
     fn read(&mut self, plan: &Plan) -> NodeReading;
-    /// Lets go of the driver altogether; the next reading takes it up again.
-    fn release(&mut self);
+    /// Lets go of the driver altogether; the next reading takes it up again. False where something is still held, by a
+    /// call that hangs.
+    fn release(&mut self) -> bool;
 }
 
 #[derive(Serialize)]

@@ -1,5 +1,6 @@
 //! Letting go of NVML on request: a client of NVML blocks a GPU reset and a change of MIG mode. A line on a socket in
-//! the state directory, readable by the collector's user alone, says for how long.
+//! the state directory, readable by the collector's user alone, says for how long; SIGUSR1 does the same for a while,
+//! SIGUSR2 ends it.
 
 use crate::spool::make_private;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -14,8 +15,14 @@ const REQUEST_BYTES_MAX: u64 = 64;
 /// A client that says nothing is let go after this.
 const PATIENCE: Duration = Duration::from_secs(5);
 
+/// Letting go waits for the reading that is under way, which takes as long as a few calls that hang.
+const RELEASE_PATIENCE: Duration = Duration::from_secs(120);
+
 /// Nobody needs NVML gone for longer; a forgotten release must end by itself.
 pub const RELEASE_S_MAX: u64 = 24 * 3600;
+
+/// How long a release lasts unless it is said, seconds.
+pub const RELEASE_S: u64 = 600;
 
 /// What may be asked of a running collector.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -24,6 +31,35 @@ pub enum Request {
     Release(u64),
     /// Take it up again.
     Resume,
+}
+
+/// What became of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Answer {
+    /// It is done: after a release, no handle of NVML is left.
+    Done,
+    /// NVML isn't used any more, but a call that hangs still holds it.
+    StillHeld,
+}
+
+/// A request on its way to the collector's loop.
+#[derive(Debug)]
+pub struct Asked {
+    /// What is asked.
+    pub request: Request,
+    answer: Sender<Answer>,
+}
+
+impl Asked {
+    /// What a signal asks; nobody waits for the answer.
+    pub fn by_signal(request: Request) -> Self {
+        Self { request, answer: std::sync::mpsc::channel().0 }
+    }
+
+    /// Answers it; who asked may have gone.
+    pub fn answer(&self, answer: Answer) {
+        let _ = self.answer.send(answer);
+    }
 }
 
 impl Request {
@@ -47,7 +83,7 @@ pub fn socket(directory: &Path) -> PathBuf {
 ///
 /// # Errors
 /// The socket can't be made.
-pub fn listen(directory: &Path, requests: impl Fn(Request) -> bool + Send + 'static) -> std::io::Result<()> {
+pub fn listen(directory: &Path, requests: impl Fn(Asked) -> bool + Send + 'static) -> std::io::Result<()> {
     make_private(directory).map_err(std::io::Error::other)?;
     let path = socket(directory);
     // A socket that a killed collector left behind.
@@ -64,7 +100,7 @@ pub fn listen(directory: &Path, requests: impl Fn(Request) -> bool + Send + 'sta
     Ok(())
 }
 
-fn answer(mut stream: UnixStream, requests: &impl Fn(Request) -> bool) -> bool {
+fn answer(mut stream: UnixStream, requests: &impl Fn(Asked) -> bool) -> bool {
     let _ = stream.set_read_timeout(Some(PATIENCE));
     let mut line = String::new();
     if BufReader::new((&stream).take(REQUEST_BYTES_MAX)).read_line(&mut line).is_err() {
@@ -74,31 +110,41 @@ fn answer(mut stream: UnixStream, requests: &impl Fn(Request) -> bool) -> bool {
         let _ = stream.write_all(b"not understood\n");
         return true;
     };
-    let taken = requests(request);
-    let _ = stream.write_all(if taken { b"ok\n" } else { b"stopping\n" });
+    let (sender, answer) = std::sync::mpsc::channel();
+    let taken = requests(Asked { request, answer: sender });
+    let line: &[u8] = match answer.recv_timeout(RELEASE_PATIENCE) {
+        Ok(Answer::Done) => b"ok\n",
+        Ok(Answer::StillHeld) => b"still held\n",
+        Err(_) => b"stopping\n",
+    };
+    let _ = stream.write_all(line);
     taken
 }
 
-/// Asks the collector that runs with this state directory.
+/// Asks the collector that runs with this state directory, and waits until it is done.
 ///
 /// # Errors
 /// None runs there, or it didn't understand.
-pub fn ask(directory: &Path, request: Request) -> std::io::Result<()> {
+pub fn ask(directory: &Path, request: Request) -> std::io::Result<Answer> {
     let mut stream = UnixStream::connect(socket(directory))?;
-    stream.set_read_timeout(Some(PATIENCE))?;
+    stream.set_read_timeout(Some(RELEASE_PATIENCE))?;
     match request {
         Request::Release(seconds) => writeln!(stream, "release {seconds}")?,
         Request::Resume => writeln!(stream, "resume")?,
     }
     let mut answer = String::new();
     BufReader::new(stream.take(REQUEST_BYTES_MAX)).read_line(&mut answer)?;
-    if answer.trim() == "ok" { Ok(()) } else { Err(std::io::Error::other(answer.trim().to_owned())) }
+    match answer.trim() {
+        "ok" => Ok(Answer::Done),
+        "still held" => Ok(Answer::StillHeld),
+        other => Err(std::io::Error::other(other.to_owned())),
+    }
 }
 
-/// A sender of [`Request`]s into any event queue.
+/// A sender of requests into any event queue.
 pub fn into_queue<E: Send + 'static>(
     queue: Sender<E>,
-    wrap: fn(Request) -> E,
-) -> impl Fn(Request) -> bool + Send + 'static {
+    wrap: fn(Asked) -> E,
+) -> impl Fn(Asked) -> bool + Send + 'static {
     move |request| queue.send(wrap(request)).is_ok()
 }

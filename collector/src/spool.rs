@@ -130,9 +130,20 @@ impl Spool {
         }
     }
 
-    /// Losses since the last call, to be declared in a batch.
+    /// Losses since the last call, to be declared in a batch: runs of one reason, so few of them.
     pub fn take_losses(&mut self) -> Vec<Loss> {
-        std::mem::take(&mut self.losses)
+        let mut losses = std::mem::take(&mut self.losses);
+        losses.sort_by(|a, b| (&a.incarnation, a.first_sequence).cmp(&(&b.incarnation, b.first_sequence)));
+        losses.dedup_by(|next, run| {
+            let continues = next.incarnation == run.incarnation
+                && next.reason == run.reason
+                && next.first_sequence <= run.last_sequence + 1;
+            if continues {
+                run.last_sequence = run.last_sequence.max(next.last_sequence);
+            }
+            continues
+        });
+        losses
     }
 
     /// Makes a batch durable. Where that fails (a full disk) the batch is counted and declared as lost, what is on disk
@@ -144,6 +155,7 @@ impl Spool {
         let appended = self.try_append(batch);
         if appended.is_err() {
             self.lose(&batch.incarnation, batch.sequence, "spool_full");
+            self.losses.extend(batch.losses.iter().cloned());
         }
         appended
     }
@@ -181,6 +193,11 @@ impl Spool {
         self.segments.last_mut().expect("the open segment is listed").1 = size;
         if outcome.is_err() {
             self.open = None;
+            if size == 0 {
+                // A full disk must not gain an empty file with every batch that it refuses.
+                self.segments.pop();
+                let _ = std::fs::remove_file(&path);
+            }
         }
         outcome
     }
@@ -194,8 +211,10 @@ impl Spool {
             let path = segment::path(&self.directory, number);
             let from = if self.cursor.segment == number { self.cursor.offset } else { 0 };
             let mut reader = segment::Reader::open(&path, from);
-            while let Ok(Some(header)) = reader.as_mut().map_or(Ok(None), |r| r.skip()) {
+            while let Ok(Some((header, plain))) = reader.as_mut().map_or(Ok(None), |r| r.next()) {
                 self.lose(&header.incarnation, header.sequence, "spool_full");
+                // What the batch itself declared would be lost with it.
+                self.losses.extend(Batch::decode(&plain[..]).map(|batch| batch.losses).unwrap_or_default());
             }
             let _ = std::fs::remove_file(&path);
         }
@@ -203,14 +222,6 @@ impl Spool {
 
     fn lose(&mut self, incarnation: &[u8], sequence: u64, reason: &str) {
         self.stats.dropped_batches += 1;
-        if let Some(last) = self.losses.last_mut()
-            && last.incarnation == incarnation
-            && last.reason == reason
-            && last.last_sequence + 1 == sequence
-        {
-            last.last_sequence = sequence;
-            return;
-        }
         self.losses.push(Loss {
             incarnation: incarnation.to_vec(),
             first_sequence: sequence,

@@ -135,8 +135,8 @@ impl Track {
         self.last_good_ms = Some(now_ms);
         match self.list(gauges, owners) {
             Some(Ok(list)) => self.settle(now_ms, list),
-            // A list that can't be had at all leaves the time observed and its holders unknown.
-            Some(Err(reason)) if is_lasting(reason) => self.settle(now_ms, Vec::new()),
+            // Without lists nobody can say who holds it: that is not observed, and not the same as free.
+            Some(Err(reason)) if is_lasting(reason) => self.bad(now_ms, reason),
             Some(Err(_)) | None
                 if now_ms - self.settled_ms > self.settings.processes_ms * GAP_PERIODS_X10 / 10 =>
             {
@@ -193,7 +193,6 @@ impl Track {
         }
         let residents = match self.list(gauges, owners) {
             Some(Ok(list)) => list,
-            Some(Err(reason)) if is_lasting(reason) => Vec::new(),
             Some(Err(reason)) => {
                 self.failing = reason;
                 return;

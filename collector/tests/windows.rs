@@ -98,7 +98,9 @@ impl Source for Scripted {
         let device = DeviceReading { identity: Arc::new(identity), boot_ms: self.clock.boot_ms(), outcome };
         NodeReading { devices: vec![device], ..NodeReading::default() }
     }
-    fn release(&mut self) {}
+    fn release(&mut self) -> bool {
+        true
+    }
 }
 
 struct Users;
@@ -145,7 +147,7 @@ impl Story {
 
     /// All device windows, after the laws that hold in every story.
     fn end(mut self) -> (Vec<DeviceWindow>, Vec<Batch>) {
-        let batches = self.engine.finish();
+        let batches = self.engine.finish(&mut Vec::new());
         self.batches.extend(batches);
         let windows: Vec<DeviceWindow> = self.batches.iter().flat_map(|b| b.device_windows.clone()).collect();
         assert!(

@@ -8,6 +8,9 @@ use std::time::Duration;
 
 #[derive(clap::Args)]
 pub struct Options {
+    /// Configuration file, for where NVML and /proc are.
+    #[arg(long, value_name = "FILE")]
+    config: Option<std::path::PathBuf>,
     /// Print JSON, one document.
     #[arg(long)]
     json: bool,
@@ -17,6 +20,10 @@ pub struct Options {
 const BETWEEN: Duration = Duration::from_millis(1100);
 
 pub fn run(options: &Options, place: &Place) -> ExitCode {
+    let place = match place.with(options.config.as_deref()) {
+        Ok(place) => place,
+        Err(code) => return code,
+    };
     let mut source = place.source();
     let plan = Plan { processes: true, slow_gauges: true, budget_us: u64::MAX };
     let mut reading = source.read(&plan);

@@ -1,6 +1,6 @@
 //! `record`: raw readings to a file.
 
-use super::{CANNOT_TELL, Place};
+use super::{CANNOT_TELL, Place, WRONG_USE};
 use collector::reading::{Plan, Source};
 use std::fs::File;
 use std::io::{BufWriter, Write};
@@ -10,6 +10,9 @@ use std::time::Duration;
 
 #[derive(clap::Args)]
 pub struct Options {
+    /// Configuration file, for where NVML is.
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
     /// File to write; it must not exist.
     #[arg(long, value_name = "FILE")]
     output: PathBuf,
@@ -22,7 +25,11 @@ pub struct Options {
 }
 
 pub fn run(options: &Options, place: &Place) -> ExitCode {
-    match record(options, place) {
+    let place = match place.with(options.config.as_deref()) {
+        Ok(place) => place,
+        Err(code) => return code,
+    };
+    match record(options, &place) {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::from(CANNOT_TELL),
         Err(error) => {
@@ -30,7 +37,7 @@ pub fn run(options: &Options, place: &Place) -> ExitCode {
                 "{}: {error}; name a new file in a folder that can be written to",
                 options.output.display()
             );
-            ExitCode::FAILURE
+            ExitCode::from(WRONG_USE)
         }
     }
 }

@@ -1,6 +1,6 @@
 //! `run`: the daemon.
 
-use super::{CONFIG, Place, load};
+use super::{CONFIG, Place, WRONG_USE, load};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -20,7 +20,7 @@ pub fn run(options: &Options, place: &Place) -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("{}: {error:#}", options.config.display());
-            ExitCode::FAILURE
+            ExitCode::from(WRONG_USE)
         }
     }
 }

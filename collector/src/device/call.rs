@@ -46,22 +46,34 @@ impl Code {
     }
 }
 
+/// The device that calls are about: its index, and who it is where that is known yet.
+pub type At = (u32, Option<Arc<Identity>>);
+
 /// When the call that is running began (0 while none runs) and which device it is about: for the watchdog.
 #[derive(Debug, Default)]
 pub struct Progress {
     began_us: AtomicU64,
-    device: Mutex<Option<Arc<Identity>>>,
+    device: Mutex<Option<At>>,
 }
 
 impl Progress {
     /// Notes the device that calls are about from now on.
-    pub fn at_device(&self, device: Option<Arc<Identity>>) {
+    pub fn at_device(&self, device: Option<At>) {
         *self.device.lock().unwrap_or_else(PoisonError::into_inner) = device;
     }
 
     /// The device that the running call is about.
-    pub fn device(&self) -> Option<Arc<Identity>> {
+    pub fn device(&self) -> Option<At> {
         self.device.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Does something that may hang, on the clock: loading the library, a call, the way out. One inside another counts
+    /// by itself, then the outer goes on.
+    pub fn during<T>(&self, epoch: Instant, work: impl FnOnce() -> T) -> T {
+        let outer = self.began_us.swap(micros_since(epoch), Ordering::SeqCst);
+        let done = work();
+        self.began_us.store(outer, Ordering::SeqCst);
+        done
     }
 
     /// How long the running call has run, if one is.
@@ -105,9 +117,7 @@ impl Calls {
     /// Runs one call, with its time and outcome on record.
     pub fn timed(&self, function: &'static str, call: impl FnOnce() -> u32) -> Result<(), Code> {
         let began = micros_since(self.epoch);
-        self.progress.began_us.store(began, Ordering::SeqCst);
-        let code = call();
-        self.progress.began_us.store(0, Ordering::SeqCst);
+        let code = self.progress.during(self.epoch, call);
         let expected = matches!(Code(code), Code::NOT_FOUND | Code::INSUFFICIENT_SIZE | Code(10));
         let spent = micros_since(self.epoch).saturating_sub(began);
         self.stats.borrow_mut().count(function, spent, if expected { 0 } else { code });

@@ -27,8 +27,6 @@ pub fn forget_mps_view() {
 /// Everything between init and shutdown.
 struct Session {
     slots: Vec<Slot>,
-    /// Indices that gave no device, with the reason.
-    missing: u32,
     driver_version: String,
     lists_unsafe: bool,
     lists: Lists,
@@ -50,7 +48,6 @@ impl Session {
         let driver_version = identity::driver_version(&calls);
         Self {
             slots: Vec::new(),
-            missing: 0,
             lists_unsafe: processes::list_is_unsafe(&calls, &driver_version),
             driver_version,
             lists: Lists::new(),
@@ -59,24 +56,22 @@ impl Session {
         }
     }
 
-    /// Finds devices that have no slot yet, and takes lost ones' handles anew.
-    fn find_devices(&mut self, now_us: u64) -> Field<()> {
+    /// Finds devices that have no slot yet, and takes lost ones' handles anew, except those that `skip` names.
+    fn find_devices(&mut self, now_us: u64, skip: &dyn Fn(u32) -> bool) -> Field<()> {
         let mut count = 0;
         nvml!(&self.calls, nvmlDeviceGetCount_v2(&mut count)).map_err(Code::reason)?;
-        self.missing = 0;
-        for index in 0..count {
+        for index in (0..count).filter(|index| !skip(*index)) {
             let known = self.slots.iter().position(|slot| slot.identity.index == index);
             if known.is_some_and(|at| !self.slots[at].lost) {
                 continue;
             }
+            let identity = known.map(|at| self.slots[at].identity.clone());
+            self.calls.progress.at_device(Some((index, identity)));
             let found = self.handle(index).and_then(|handle| {
                 identity::read(&self.calls, handle, index, &self.driver_version)
                     .map(|identity| (handle, identity))
             });
-            let Ok((handle, identity)) = found else {
-                self.missing += 1;
-                continue;
-            };
+            let Ok((handle, identity)) = found else { continue };
             let slot = Slot::new(&self.calls, handle, Arc::new(identity), now_us);
             self.events.register(&self.calls, handle);
             match known {
@@ -84,6 +79,7 @@ impl Session {
                 None => self.slots.push(slot),
             }
         }
+        self.calls.progress.at_device(None);
         Ok(())
     }
 
@@ -130,26 +126,26 @@ impl NvmlSource {
         (self.progress.clone(), self.epoch)
     }
 
-    /// Reads each device and hands it over at once, except those that `skip` names.
+    /// Reads each device and hands it over at once, except those whose index `skip` names.
     pub(super) fn read_each(
         &mut self,
         plan: &Plan,
-        skip: &dyn Fn(&str) -> bool,
+        skip: &dyn Fn(u32) -> bool,
         each: &mut dyn FnMut(DeviceReading),
     ) -> Result<CallStats, (Reason, String)> {
         self.ensure_session()?;
         let session = self.session.as_mut().expect("a session was just ensured");
         session.calls.stats.take();
         let now_us = u64::try_from(self.clock.wall_ms()).unwrap_or(0) * 1000;
-        if let Err(reason) = session.find_devices(now_us) {
+        if let Err(reason) = session.find_devices(now_us, skip) {
             return Err(self.end_session(reason));
         }
         let xids = session.events.drain(&session.calls);
-        for slot in session.slots.iter_mut().filter(|slot| !skip(&slot.identity.uuid)) {
+        for slot in session.slots.iter_mut().filter(|slot| !skip(slot.identity.index)) {
             let outcome = if slot.lost {
                 Err(Reason::GpuLost)
             } else {
-                self.progress.at_device(Some(slot.identity.clone()));
+                self.progress.at_device(Some((slot.identity.index, Some(slot.identity.clone()))));
                 let own =
                     xids.iter().filter(|(handle, _)| *handle == slot.handle).map(|(_, xid)| *xid).collect();
                 let over_budget = session.calls.stats.borrow().micros > plan.budget_us;
@@ -184,7 +180,7 @@ impl NvmlSource {
         if let Some(library) = &self.library {
             builder.lib_path(library);
         }
-        match builder.init() {
+        match self.progress.during(self.epoch, || builder.init()) {
             Ok(nvml) => {
                 self.session = Some(Session::new(nvml, self.progress.clone(), self.epoch));
                 self.retry_ms = RETRY_MS_MIN;
@@ -200,8 +196,14 @@ impl NvmlSource {
         }
     }
 
+    /// Gives everything back to the library, and the library itself.
+    fn close(&mut self) {
+        let session = self.session.take();
+        self.progress.during(self.epoch, || drop(session));
+    }
+
     fn end_session(&mut self, reason: Reason) -> (Reason, String) {
-        self.session = None;
+        self.close();
         self.retry_at_ms = i64::MIN;
         self.last_failure = (reason, "the driver went away and is tried again".to_owned());
         self.last_failure.clone()
@@ -222,7 +224,8 @@ impl Source for NvmlSource {
         }
     }
 
-    fn release(&mut self) {
-        self.session = None;
+    fn release(&mut self) -> bool {
+        self.close();
+        true
     }
 }

@@ -1,14 +1,16 @@
 //! Readings from a thread of its own, so that a call that never returns costs one device and not the collector.
 //!
 //! The thread hands devices over one by one. When a call runs past its deadline the thread is left where it is (it
-//! can't be interrupted), its device is set aside until the call returns, and a successor reads the others. There are
-//! only so many successors: each may be stuck in the driver for ever.
+//! can't be interrupted), its device is set aside until the call returns, and a successor with a session of its own reads
+//! the others. There are only so many successors: each may be stuck in the driver for ever. Loading the library and
+//! leaving it count as calls: they hang too.
 
-use super::call::Progress;
+use super::call::{At, Progress};
 use super::session::NvmlSource;
 use crate::clock::Clock;
 use crate::reading::{CallStats, DeviceReading, Identity, NodeReading, Plan, Source};
 use schema::wire::Reason;
+use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
@@ -31,18 +33,23 @@ enum Request {
 
 enum Answer {
     Device(Box<DeviceReading>),
-    Done(Result<CallStats, (Reason, String)>),
+    Done(Result<CallStats, Failed>),
 }
 
-/// UUIDs that a parked thread holds, with the identity to report them by.
-type SetAside = Arc<Mutex<BTreeMap<String, Arc<Identity>>>>;
+type Failed = (Reason, String);
+
+/// Indices of devices that parked threads hold, with the identity to report them by where it is known.
+type SetAside = Arc<Mutex<BTreeMap<u32, Option<Arc<Identity>>>>>;
+
+/// What a thread was parked at; `None` while it isn't parked.
+type Parked = Arc<Mutex<Option<Option<At>>>>;
 
 struct Worker {
     requests: Sender<Request>,
     answers: Receiver<Answer>,
     progress: Arc<Progress>,
     epoch: Instant,
-    parked: Arc<Mutex<bool>>,
+    parked: Parked,
 }
 
 /// A source that survives hanging calls.
@@ -74,15 +81,20 @@ impl ThreadedSource {
         }
     }
 
-    /// Threads that are stuck in the driver now.
+    /// Threads that were stuck in the driver at the last reading.
     pub fn parked(&self) -> usize {
         self.parked
     }
 
-    fn spawn(&mut self) -> Result<(), (Reason, String)> {
+    /// Counts the threads that came back.
+    fn reap(&mut self) {
         while self.returned.1.try_recv().is_ok() {
             self.parked -= 1;
         }
+    }
+
+    fn spawn(&mut self) -> Result<(), Failed> {
+        self.reap();
         if self.worker.is_some() {
             return Ok(());
         }
@@ -96,15 +108,18 @@ impl ThreadedSource {
         let (progress, epoch) = source.progress();
         let (requests, request_queue) = mpsc::channel();
         let (answer_queue, answers) = mpsc::channel();
-        let parked = Arc::new(Mutex::new(false));
-        let (set_aside, flag, returned) = (self.set_aside.clone(), parked.clone(), self.returned.0.clone());
+        let parked = Parked::default();
+        let (set_aside, own, returned) = (self.set_aside.clone(), parked.clone(), self.returned.0.clone());
         std::thread::Builder::new()
             .name("nvml".into())
             .stack_size(STACK_BYTES)
             .spawn(move || {
                 serve(source, &request_queue, &answer_queue, &set_aside);
-                // A parked thread whose call came back gives its device back and ends.
-                if *locked(&flag) {
+                // A parked thread whose call came back has left the driver: its device may be read again.
+                if let Some(at) = locked(&own).take() {
+                    if let Some((index, _)) = at {
+                        locked(&set_aside).remove(&index);
+                    }
                     let _ = returned.send(());
                 }
             })
@@ -113,48 +128,50 @@ impl ThreadedSource {
         Ok(())
     }
 
-    /// One request to the current worker; `None` where a call hung and the worker was parked.
-    fn ask(
+    /// One reading by the current worker; `None` where a call hung and the worker was parked.
+    fn ask(&mut self, plan: &Plan, devices: &mut Vec<DeviceReading>) -> Option<Result<CallStats, Failed>> {
+        match self.spawn() {
+            Ok(()) => self.exchange(Request::Read(*plan), devices),
+            Err(failed) => Some(Err(failed)),
+        }
+    }
+
+    fn exchange(
         &mut self,
-        plan: &Plan,
+        request: Request,
         devices: &mut Vec<DeviceReading>,
-    ) -> Option<Result<CallStats, (Reason, String)>> {
-        if let Err(failed) = self.spawn() {
-            return Some(Err(failed));
-        }
-        let worker = self.worker.as_ref().expect("a worker was just started");
-        if worker.requests.send(Request::Read(*plan)).is_err() {
-            self.worker = None;
-            return Some(Err((Reason::NvmlError, "the NVML thread ended".into())));
-        }
-        loop {
+    ) -> Option<Result<CallStats, Failed>> {
+        let worker = self.worker.as_ref()?;
+        let mut ended = worker.requests.send(request).is_err();
+        while !ended {
             match worker.answers.recv_timeout(WATCH) {
                 Ok(Answer::Device(device)) => devices.push(*device),
                 Ok(Answer::Done(outcome)) => return Some(outcome),
-                Err(RecvTimeoutError::Disconnected) => {
-                    self.worker = None;
-                    return Some(Err((Reason::NvmlError, "the NVML thread ended".into())));
-                }
+                Err(RecvTimeoutError::Disconnected) => ended = true,
                 Err(RecvTimeoutError::Timeout) => {
                     let running = worker.progress.running_for_us(worker.epoch).unwrap_or(0);
                     if Duration::from_micros(running) > self.deadline {
-                        break;
+                        self.park();
+                        return None;
                     }
                 }
             }
         }
-        self.park();
-        None
+        self.worker = None;
+        Some(Err((Reason::NvmlError, "the NVML thread ended".into())))
     }
 
     fn park(&mut self) {
         let Some(worker) = self.worker.take() else { return };
-        *locked(&worker.parked) = true;
         self.parked += 1;
-        if let Some(identity) = worker.progress.device() {
-            tracing::error!(uuid = %identity.uuid, "an NVML call hung; its thread is parked and its device set aside");
-            locked(&self.set_aside).insert(identity.uuid.clone(), identity);
+        let at = worker.progress.device();
+        let uuid = at.as_ref().and_then(|(_, identity)| identity.as_ref()).map(|identity| &*identity.uuid);
+        tracing::error!(uuid, "an NVML call hung; its thread is parked and its device set aside");
+        let mut parked = locked(&worker.parked);
+        if let Some((index, identity)) = &at {
+            locked(&self.set_aside).insert(*index, identity.clone());
         }
+        *parked = Some(at);
     }
 }
 
@@ -165,29 +182,26 @@ fn serve(
     answers: &Sender<Answer>,
     set_aside: &SetAside,
 ) {
-    let (progress, _) = source.progress();
     while let Ok(request) = requests.recv() {
-        match request {
-            Request::Release => source.release(),
-            Request::Read(plan) => {
-                let skip = |uuid: &str| locked(set_aside).contains_key(uuid);
-                let mut lost = false;
-                let done = source.read_each(&plan, &skip, &mut |device| {
-                    let uuid = device.identity.uuid.clone();
-                    lost |= answers.send(Answer::Device(Box::new(device))).is_err();
-                    if lost {
-                        locked(set_aside).remove(&uuid);
-                    }
-                });
-                if lost || answers.send(Answer::Done(done)).is_err() {
-                    if let Some(device) = progress.device() {
-                        locked(set_aside).remove(&device.uuid);
-                    }
-                    return;
-                }
+        // Nobody listens any more to a thread that was parked: it leaves the other devices to its successor.
+        let left = Cell::new(false);
+        let done = match request {
+            Request::Release => {
+                source.release();
+                Ok(CallStats::default())
             }
+            Request::Read(plan) => {
+                let skip = |index: u32| left.get() || locked(set_aside).contains_key(&index);
+                source.read_each(&plan, &skip, &mut |device| {
+                    left.set(answers.send(Answer::Device(Box::new(device))).is_err());
+                })
+            }
+        };
+        if left.get() || answers.send(Answer::Done(done)).is_err() {
+            break;
         }
     }
+    source.release();
 }
 
 impl Source for ThreadedSource {
@@ -206,23 +220,20 @@ impl Source for ThreadedSource {
         }
         match outcome.expect("the loop ends with an outcome") {
             Ok(stats) => reading.stats = stats,
-            Err(failed) if reading.devices.is_empty() => reading.failed = Some(failed),
-            Err(_) => {}
+            // Devices that were read before stand; the others fail for this reason.
+            Err(failed) => reading.failed = Some(failed),
         }
-        for identity in locked(&self.set_aside).values() {
+        for identity in locked(&self.set_aside).values().flatten() {
             let boot_ms = self.clock.boot_ms();
-            reading.devices.push(DeviceReading {
-                identity: identity.clone(),
-                boot_ms,
-                outcome: Err(Reason::CallHung),
-            });
+            let outcome = Err(Reason::CallHung);
+            reading.devices.push(DeviceReading { identity: identity.clone(), boot_ms, outcome });
         }
         reading
     }
 
-    fn release(&mut self) {
-        if let Some(worker) = &self.worker {
-            let _ = worker.requests.send(Request::Release);
-        }
+    fn release(&mut self) -> bool {
+        self.exchange(Request::Release, &mut Vec::new());
+        self.reap();
+        self.parked == 0
     }
 }

@@ -29,6 +29,8 @@ pub struct OwnInput<'a> {
     pub clock_steps: u64,
     /// Processes whose owner couldn't be found, look-ups since the start.
     pub owners_unresolved: u64,
+    /// Threads that are stuck in the driver now.
+    pub parked_threads: usize,
     /// Unix seconds of the last good reading.
     pub read_at_s: f64,
 }
@@ -241,6 +243,12 @@ fn itself(text: &mut Text, input: &OwnInput<'_>) {
         "gauge",
         "When the driver was last read.",
         input.read_at_s,
+    );
+    one(
+        "slicemeter_collector_parked_threads",
+        "gauge",
+        "Threads stuck in an NVML call that hangs.",
+        input.parked_threads as f64,
     );
     one(
         "slicemeter_collector_deferred_process_lists_total",

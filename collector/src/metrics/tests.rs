@@ -98,7 +98,9 @@ impl Source for Fixed {
             ..NodeReading::default()
         }
     }
-    fn release(&mut self) {}
+    fn release(&mut self) -> bool {
+        true
+    }
 }
 
 struct Pods;
@@ -155,6 +157,7 @@ fn our_own_page_holds_what_is_known_and_nothing_else() {
         tick_s: 0.0125,
         clock_steps: 0,
         owners_unresolved: 3,
+        parked_threads: 1,
         read_at_s: 1_788_220_800.0,
     };
     let page = render_own(&input).replace(REVISION, "REVISION").replace(env!("CARGO_PKG_VERSION"), "VERSION");

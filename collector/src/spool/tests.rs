@@ -118,3 +118,19 @@ fn a_segment_that_is_gone_after_a_crash_is_already_consumed() {
     let mut spool = Spool::open(&settings(dir.path())).expect("opens");
     assert_eq!(sequences(&spool.read(1 << 24)).last(), Some(&11));
 }
+
+#[test]
+fn what_a_dropped_batch_declared_is_declared_again() {
+    let dir = tempfile::tempdir().expect("folder");
+    let mut spool = Spool::open(&settings(dir.path())).expect("opens");
+    let earlier =
+        Loss { incarnation: vec![7; 16], first_sequence: 0, last_sequence: 4, reason: "spool_full".into() };
+    let first = Batch { losses: vec![earlier], ..batch(5, 30_000) };
+    spool.append(&first).expect("appends");
+    (6..80).for_each(|n| spool.append(&batch(n, 30_000)).expect("appends"));
+    let lost = spool.take_losses();
+    assert_eq!(lost.len(), 1, "one run: {lost:?}");
+    assert_eq!(lost[0].first_sequence, 0, "what the dropped batch itself had declared");
+    let kept = sequences(&spool.read(usize::MAX));
+    assert_eq!(kept[0], lost[0].last_sequence + 1);
+}
