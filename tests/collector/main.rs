@@ -1,0 +1,12 @@
+//! The real `slicemeter-collector` process over the simulated NVML library, in real time: what it survives, what it
+//! says of it, and what is in its spool afterwards. One story a test.
+
+mod cli;
+mod driver;
+mod hang;
+mod ingest;
+mod killed;
+mod pages;
+mod release;
+mod rig;
+mod spool;
