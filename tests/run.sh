@@ -27,9 +27,8 @@ passed=$((passed + p)) failed=$((failed + f))
 # A test binary that didn't build or died counts too.
 if [ "$cargo_status" -ne 0 ] && [ "$f" -eq 0 ]; then failed=$((failed + 1)); fi
 
-for client in tests/fake-nvml/python/test_*.py; do
-    check "$client" "${XDG_CACHE_HOME:-$HOME/.cache}/slicemeter/venv/bin/python" "$client" target/debug/libnvidia_ml.so
-done
+check "nvidia-ml-py and nvitop-exporter on the simulated library" \
+    tests/fake-nvml/python/check.sh target/debug "${XDG_CACHE_HOME:-$HOME/.cache}/slicemeter/venv/bin/python"
 
 echo "$passed $failed" > target/test-counts
 echo "$passed passed, $failed failed"

@@ -90,7 +90,7 @@ fn training(span_s: i64) -> Scenario {
                     .busy(wave(&mut dice, user))
                     .memory_mib(dice.between(8_000, 76_000) as f64),
             );
-            at = end + dice.between(60, 5 * HOUR_S);
+            at = end + dice.between(900, 5 * HOUR_S);
         }
     }
     let lost = 8 * DAY_S + 9 * HOUR_S;

@@ -1,0 +1,7 @@
+//! From the NVML library to a tenant's statement, through the shipped programs: laws over random fleets, and stories.
+
+mod demo;
+mod late;
+mod random;
+mod stage;
+mod wrong;
