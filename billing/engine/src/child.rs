@@ -10,7 +10,7 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::os::unix::fs::DirBuilderExt;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 use tokio::signal::unix::{SignalKind, signal};
@@ -24,6 +24,8 @@ use crate::install::{self, Missing};
 
 /// Time for running queries after the signal to stop; inserts that were acknowledged are on disk.
 const STOP_GRACE: Duration = Duration::from_secs(10);
+/// Time for clients to take what is being answered.
+const ANSWER_GRACE: Duration = Duration::from_millis(500);
 
 /// How to run an engine.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -177,17 +179,21 @@ fn serve(options: Options, stop_at_end_of_input: bool) -> Result<Infallible, Chi
         endpoint.remove(&options.data_dir);
         Ok::<(), ChildError>(())
     })?;
-    stop(&engine, lock)
+    stop(&engine, runtime, lock)
 }
 
 /// Waits for running queries, stops the engine and leaves.
-fn stop(engine: &Engine, lock: File) -> ! {
+fn stop(engine: &Engine, runtime: tokio::runtime::Runtime, lock: File) -> ! {
     let pause = Duration::from_millis(20);
-    let attempts = STOP_GRACE.as_millis() / pause.as_millis();
-    for _ in 0..attempts {
-        // False while a query still holds a session.
-        if engine.stop() {
-            break;
+    let asked = Instant::now();
+    let mut runtime = Some(runtime);
+    // False while a query still holds a session.
+    while !engine.stop() && asked.elapsed() < STOP_GRACE {
+        // An answer that its reader left half read holds its session until its connection is dropped.
+        if asked.elapsed() > ANSWER_GRACE
+            && let Some(runtime) = runtime.take()
+        {
+            runtime.shutdown_background();
         }
         std::thread::sleep(pause);
     }
