@@ -31,7 +31,7 @@ fn bench() -> ExitCode {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("tests/ lies in the project");
     let target = root.join("target");
     let mut figures = Figures::default();
-    // The spool first: it keeps both CPUs busy in virtual time, which the sections in real time must not feel.
+    // The spool first: its virtual hour keeps a CPU and the disk busy, which the sections in real time must not feel.
     section(&mut figures, "spool", |figures| spool::run(figures, &target));
     section(&mut figures, "collector", collector_cost::run);
     section(&mut figures, "peer", peer::run);
