@@ -115,14 +115,16 @@ mod tests {
     fn migrations_are_numbered_without_gaps_and_every_file_is_listed() {
         let numbers: Vec<u32> = MIGRATIONS.iter().map(|m| m.number).collect();
         assert_eq!(numbers, (1..=MIGRATIONS.len() as u32).collect::<Vec<_>>());
-        let files = std::fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/migrations")).expect("readable").count();
+        let files =
+            std::fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/migrations")).expect("readable").count();
         // All but the file of checksums.
         assert_eq!(files - 1, MIGRATIONS.len());
     }
 
     #[test]
     fn a_landed_migration_is_never_edited() {
-        let all: Vec<String> = MIGRATIONS.iter().map(|m| format!("{:04} {}", m.number, m.checksum())).collect();
+        let all: Vec<String> =
+            MIGRATIONS.iter().map(|m| format!("{:04} {}", m.number, m.checksum())).collect();
         let pinned: Vec<&str> = include_str!("../migrations/pinned.txt").lines().collect();
         assert_eq!(all, pinned, "a landed migration changed: add a new one instead");
     }

@@ -89,7 +89,7 @@ fn main() -> Result<()> {
         let receipt = service.ship(&credentials[index], &batches)?;
         *rows.lock().expect("no holder panics") += receipt.rows;
         let done = done.fetch_add(1, Ordering::Relaxed) + 1;
-        if done % 20 == 0 || done == days {
+        if done.is_multiple_of(20) || done == days {
             println!("  {done} of {days} node-days");
         }
         Ok(())
