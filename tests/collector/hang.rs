@@ -21,8 +21,9 @@ fn nvml_threads(pid: u32) -> usize {
 #[test]
 fn a_call_that_hangs_costs_its_device_and_delays_no_scrape() {
     let mut scenario = node("h100", 3);
-    // Far longer than any scrape may take, so that one that waited would be seen to.
-    scenario.events.push(hang(Some(1), "nvmlDeviceGetPowerUsage", 5, 16));
+    // Far longer than any scrape may take, so that one that waited would be seen to; every call, so that a successor
+    // must not even look for the device.
+    scenario.events.push(hang(Some(1), "*", 5, 16));
     let mut rig = Rig::running(&scenario, Setup::default());
     rig.until_ready();
     let slowest = Cell::new(Duration::ZERO);

@@ -5,6 +5,7 @@ use crate::rig::{Rig, Setup, node};
 use nvidia_ml::scenario::{Process, Scenario};
 use schema::wire::Batch;
 use std::collections::BTreeSet;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -69,17 +70,27 @@ fn a_full_spool_drops_the_oldest_first_and_declares_it() {
     assert!(here > 0 && lost > 0, "{here} here, {lost} lost");
 }
 
+/// A command as root, or through sudo where the tests don't run as root.
+fn as_root(program: &str) -> Command {
+    if std::fs::metadata("/proc/self").is_ok_and(|own| own.uid() == 0) {
+        return Command::new(program);
+    }
+    let mut command = Command::new("sudo");
+    command.args(["-n", program]);
+    command
+}
+
 /// A file system in memory of its own, taken away again at the end.
 struct SmallDisk(PathBuf);
 
 impl SmallDisk {
     fn mount(at: &Path, size: &str) -> Self {
         std::fs::create_dir_all(at).expect("a folder");
-        let options = format!("size={size},mode=0700");
-        let mut command = Command::new("mount");
+        let options = format!("size={size},mode=1777");
+        let mut command = as_root("mount");
         command.args(["-t", "tmpfs", "-o", &options, "slicemeter-test"]).arg(at);
         let output = command.output().expect("mount runs");
-        assert!(output.status.success(), "mounting a small file system needs root: {output:?}");
+        assert!(output.status.success(), "mounting a small file system needs root or sudo: {output:?}");
         Self(at.to_owned())
     }
 }
@@ -87,7 +98,7 @@ impl SmallDisk {
 impl Drop for SmallDisk {
     fn drop(&mut self) {
         // Lazily: a collector that a failed test left may still be ending.
-        let _ = Command::new("umount").arg("-l").arg(&self.0).status();
+        let _ = as_root("umount").arg("-l").arg(&self.0).status();
     }
 }
 
