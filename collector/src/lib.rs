@@ -1,1 +1,3 @@
 //! Placeholder head; the room's own page replaces it.
+
+pub mod allocation;
