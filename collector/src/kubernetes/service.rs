@@ -1,0 +1,397 @@
+//! The threads: one that asks the kubelet, one a mirror of the API server, one that joins both and publishes. Sampling
+//! reads the board and never waits for any of them.
+
+use super::api::Api;
+use super::cluster::{Namespaces, Pods, Shared, Slices, ThisNode};
+use super::config::KubernetesConfig;
+use super::devices::KnownDevices;
+use super::dra;
+use super::health::{Health, Source};
+use super::holds::holds;
+use super::kubelet::{Latest, Poller};
+use super::ledger::{Instant, Ledger};
+use super::objects::ResourceClaim;
+use super::owners;
+use super::podresources::{BadSocket, GpuNames, Kubelet};
+use super::watch::{Backoff, Kind, Mirror, Mirroring, Stop};
+use crate::allocation::{Allocations, Board};
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// The wall clock, Unix milliseconds.
+pub type Clock = Arc<dyn Fn() -> i64 + Send + Sync>;
+
+/// What a running witness shows.
+#[derive(Debug, Clone, Default)]
+pub struct Witness {
+    /// Who holds what, and who owners are.
+    pub board: Board,
+    /// How its sources are doing.
+    pub health: Health,
+    /// The node's devices, which the sampler tells: shares of memory need their size.
+    pub devices: KnownDevices,
+}
+
+/// Running threads; dropping it ends them.
+pub struct Running {
+    stop: Stop,
+    end_kubelet: Option<tokio::sync::oneshot::Sender<()>>,
+    joined: Vec<std::thread::JoinHandle<()>>,
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.stop.stop();
+        drop(self.end_kubelet.take());
+        // Mirrors sit in reads that only the server ends; they hold nothing and aren't waited for.
+        for thread in self.joined.drain(..) {
+            drop(thread.join());
+        }
+    }
+}
+
+/// Why the threads didn't start.
+#[derive(Debug, thiserror::Error)]
+pub enum StartError {
+    /// The socket's path is no address.
+    #[error(transparent)]
+    Socket(#[from] BadSocket),
+    /// The system refused a thread or a runtime.
+    #[error("could not start a thread")]
+    Thread(#[source] std::io::Error),
+}
+
+/// Stack of a thread: JSON parsing is the deepest that happens on one.
+const STACK_BYTES: usize = 1 << 20;
+
+/// Least time between two publications: pods that churn cost one a second, not one each.
+const SETTLE: Duration = Duration::from_secs(1);
+
+/// A publication without a change, so that its instant moves on.
+const REFRESH: Duration = Duration::from_secs(10);
+
+/// Starts to witness what Kubernetes gives out on `node`; `api_url` is `None` where there is no API server to ask.
+///
+/// # Errors
+/// A path that is no socket's, or no thread to be had.
+pub fn start(
+    config: KubernetesConfig,
+    node: &str,
+    api_url: Option<String>,
+    witness: &Witness,
+    clock: &Clock,
+) -> Result<Running, StartError> {
+    let config = Arc::new(config);
+    let shared = Shared::default();
+    let latest = Latest::default();
+    let stop = Stop::default();
+    let api = api_url.map(|url| Api::new(url, &config));
+    shared.change(|cluster| cluster.namespaces_synced = config.namespace_labels.is_empty());
+    let (end_kubelet, ended) = tokio::sync::oneshot::channel();
+    let mut joined = vec![kubelet_thread(&config, &latest, &shared, witness, clock, ended)?];
+    if let Some(api) = &api {
+        let spawner = Spawner {
+            api: api.clone(),
+            health: witness.health.clone(),
+            clock: clock.clone(),
+            stop: stop.clone(),
+        };
+        mirrors(&spawner, node, &config, &shared, &latest)?;
+    }
+    let publisher = Publisher {
+        has_api: api.is_some(),
+        config,
+        shared,
+        latest,
+        witness: witness.clone(),
+        clock: clock.clone(),
+        stop: stop.clone(),
+    };
+    joined.push(thread("kube-publish", move || publisher.run())?);
+    Ok(Running { stop, end_kubelet: Some(end_kubelet), joined })
+}
+
+fn thread(
+    name: &str,
+    run: impl FnOnce() + Send + 'static,
+) -> Result<std::thread::JoinHandle<()>, StartError> {
+    std::thread::Builder::new()
+        .name(name.into())
+        .stack_size(STACK_BYTES)
+        .spawn(run)
+        .map_err(StartError::Thread)
+}
+
+fn kubelet_thread(
+    config: &KubernetesConfig,
+    latest: &Latest,
+    shared: &Shared,
+    witness: &Witness,
+    clock: &Clock,
+    ended: tokio::sync::oneshot::Receiver<()>,
+) -> Result<std::thread::JoinHandle<()>, StartError> {
+    let runtime =
+        tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(StartError::Thread)?;
+    let kubelet = {
+        let _inside = runtime.enter();
+        Kubelet::new(&config.socket)?
+    };
+    let poller = Poller {
+        kubelet,
+        names: GpuNames { resources: config.resources.clone(), drivers: config.dra_drivers.clone() },
+        pause: Duration::from_secs(config.poll_seconds.into()),
+        latest: latest.clone(),
+        shared: shared.clone(),
+        health: witness.health.clone(),
+        now_ms: clock.clone(),
+    };
+    thread("kube-kubelet", move || {
+        runtime.block_on(async {
+            tokio::select! {
+                () = poller.run() => {}
+                _ = ended => {}
+            }
+        });
+        // A kubelet that is in the middle of an answer isn't waited for.
+        runtime.shutdown_background();
+    })
+}
+
+struct Spawner {
+    api: Api,
+    health: Health,
+    clock: Clock,
+    stop: Stop,
+}
+
+impl Spawner {
+    fn mirror<T>(&self, kind: Kind, mut into: impl Mirror<T> + 'static) -> Result<(), StartError>
+    where
+        T: super::objects::Versioned + serde::de::DeserializeOwned,
+    {
+        let (api, health, clock, stop) =
+            (self.api.clone(), self.health.clone(), self.clock.clone(), self.stop.clone());
+        let name = format!("kube-{}", kind.source.label());
+        thread(&name, move || {
+            let mirroring =
+                Mirroring { api: &api, kind: &kind, health: &health, now_ms: &*clock, stop: &stop };
+            mirroring.run(&mut into);
+        })?;
+        Ok(())
+    }
+}
+
+/// DRA's versions, the newest first.
+const DRA_VERSIONS: [&str; 3] = ["v1", "v1beta2", "v1beta1"];
+
+fn mirrors(
+    spawner: &Spawner,
+    node: &str,
+    config: &Arc<KubernetesConfig>,
+    shared: &Shared,
+    latest: &Latest,
+) -> Result<(), StartError> {
+    let kind = |source, path: &str, field_selector| Kind {
+        source,
+        paths: vec![path.into()],
+        field_selector,
+        metadata_only: false,
+    };
+    let on_node = Some(format!("spec.nodeName%3D{node}"));
+    let pods = Pods {
+        shared: shared.clone(),
+        config: config.clone(),
+        now_ms: spawner.clock.clone(),
+        heard_ms: (spawner.clock)(),
+    };
+    spawner.mirror(kind(Source::Pods, "/api/v1/pods", on_node.clone()), pods)?;
+    let named = Some(format!("metadata.name%3D{node}"));
+    spawner.mirror(kind(Source::Node, "/api/v1/nodes", named), ThisNode(shared.clone()))?;
+    if !config.namespace_labels.is_empty() {
+        let namespaces = Namespaces { shared: shared.clone(), keys: config.namespace_labels.clone() };
+        let kind = Kind { metadata_only: true, ..kind(Source::Namespaces, "/api/v1/namespaces", None) };
+        spawner.mirror(kind, namespaces)?;
+    }
+    let claims = Claims {
+        api: spawner.api.clone(),
+        shared: shared.clone(),
+        latest: latest.clone(),
+        health: spawner.health.clone(),
+        clock: spawner.clock.clone(),
+        stop: spawner.stop.clone(),
+    };
+    let (api, health, clock, stop) =
+        (spawner.api.clone(), spawner.health.clone(), spawner.clock.clone(), spawner.stop.clone());
+    let (shared, latest) = (shared.clone(), latest.clone());
+    let slices = Kind {
+        source: Source::Slices,
+        paths: DRA_VERSIONS
+            .iter()
+            .map(|version| format!("/apis/resource.k8s.io/{version}/resourceslices"))
+            .collect(),
+        field_selector: on_node,
+        metadata_only: false,
+    };
+    thread("kube-slices", move || {
+        // A cluster without DRA isn't asked for it: the kubelet tells when there is any.
+        if wait_for_claims(&shared, &latest, &stop) {
+            let mirroring =
+                Mirroring { api: &api, kind: &slices, health: &health, now_ms: &*clock, stop: &stop };
+            mirroring.run(&mut Slices(shared.clone()));
+        }
+    })?;
+    thread("kube-claims", move || claims.run())?;
+    Ok(())
+}
+
+fn wait_for_claims(shared: &Shared, latest: &Latest, stop: &Stop) -> bool {
+    loop {
+        let seen = shared.generation();
+        if stop.is_stopped() {
+            return false;
+        }
+        if latest.get().view.claim_names().next().is_some() {
+            return true;
+        }
+        shared.wait(seen, REFRESH);
+    }
+}
+
+/// Fetches what claims were given. That doesn't change while a claim lives, so each is asked for once.
+struct Claims {
+    api: Api,
+    shared: Shared,
+    latest: Latest,
+    health: Health,
+    clock: Clock,
+    stop: Stop,
+}
+
+impl Claims {
+    fn run(self) {
+        if !wait_for_claims(&self.shared, &self.latest, &self.stop) {
+            return;
+        }
+        let mut backoff = Backoff::new(Duration::from_secs(1), Duration::from_secs(60));
+        while !self.stop.is_stopped() {
+            let seen = self.shared.generation();
+            let word = self.latest.get();
+            let wanted: BTreeSet<(String, String)> = word.view.claim_names().collect();
+            let missing: Vec<&(String, String)> = self.shared.read(|cluster| {
+                let lacks = |name: &&(String, String)| match cluster.claims.get(*name) {
+                    None => true,
+                    // Another claim of the same name by now.
+                    Some(results) => word
+                        .view
+                        .claim_devices(name)
+                        .any(|own| !results.iter().any(|r| r.device == own.device)),
+                };
+                wanted.iter().filter(lacks).collect()
+            });
+            let mut all_came = true;
+            for name in &missing {
+                all_came &= self.fetch(name);
+            }
+            let has_old =
+                self.shared.read(|cluster| cluster.claims.keys().any(|name| !wanted.contains(name)));
+            if has_old {
+                self.shared.change(|cluster| cluster.claims.retain(|name, _| wanted.contains(name)));
+            }
+            if all_came {
+                backoff.reset();
+                self.shared.wait(seen, REFRESH);
+            } else if self.stop.wait(backoff.pause()) {
+                return;
+            }
+        }
+    }
+
+    fn fetch(&self, name: &(String, String)) -> bool {
+        let mut failure = None;
+        for version in DRA_VERSIONS {
+            let path =
+                format!("/apis/resource.k8s.io/{version}/namespaces/{}/resourceclaims/{}", name.0, name.1);
+            match self.api.get::<ResourceClaim>(&path, "application/json") {
+                Ok(claim) => {
+                    self.health.succeeded(Source::Claims, (self.clock)());
+                    let results = dra::results(&claim);
+                    let is_given = results.is_some();
+                    if let Some(results) = results {
+                        self.shared.change(|cluster| drop(cluster.claims.insert(name.clone(), results)));
+                    }
+                    return is_given;
+                }
+                Err(error) if error.reason() == "not_found" => failure = Some(error),
+                Err(error) => {
+                    failure = Some(error);
+                    break;
+                }
+            }
+        }
+        if let Some(error) = failure {
+            self.health.failed(Source::Claims, error.reason());
+        }
+        false
+    }
+}
+
+struct Publisher {
+    has_api: bool,
+    config: Arc<KubernetesConfig>,
+    shared: Shared,
+    latest: Latest,
+    witness: Witness,
+    clock: Clock,
+    stop: Stop,
+}
+
+impl Publisher {
+    fn run(self) {
+        let mut ledger = Ledger::default();
+        while !self.stop.is_stopped() {
+            let seen = self.shared.generation();
+            self.publish(&mut ledger);
+            if self.stop.wait(SETTLE) {
+                return;
+            }
+            self.shared.wait(seen, REFRESH);
+        }
+    }
+
+    fn publish(&self, ledger: &mut Ledger) {
+        let word = self.latest.get();
+        let now_ms = (self.clock)();
+        let health = &self.witness.health;
+        let devices = self.witness.devices.get();
+        let (found, owners, out_of_use, departed, settled, pods) = self.shared.read(|cluster| {
+            let found = holds(cluster, &word.view, &self.config, &|device| devices.memory_mib(device));
+            let settled = !self.has_api || (cluster.pods_synced && cluster.namespaces_synced);
+            let departed: Vec<_> = cluster.departed.iter().cloned().collect();
+            (
+                found,
+                owners::by_cgroup(cluster),
+                cluster.out_of_use.clone(),
+                departed,
+                settled,
+                cluster.pods.len(),
+            )
+        });
+        ledger
+            .update(found.holds, Instant { now_ms, listed_ms: word.listed_ms, settled, departed: &departed });
+        let api_ms = health.counts().last_success_ms.get(&Source::Pods).copied();
+        self.witness.board.publish(Allocations {
+            source: "kubelet",
+            // Either witness alone knows whether a pod still lives.
+            known_until_ms: word.listed_ms.max(api_ms).unwrap_or(0),
+            held: ledger.allocations(),
+            owners,
+            out_of_use,
+        });
+        health.update(|counts| {
+            counts.pods = pods as u64;
+            counts.holds = ledger.open() as u64;
+            counts.unresolved = found.unresolved;
+        });
+    }
+}
