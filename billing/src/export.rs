@@ -1,1 +1,5 @@
-//! P
+//! Statements as bytes, one format a file. Machines get plain decimals without separators, and no float anywhere.
+
+pub mod csv;
+
+pub mod json;

@@ -13,7 +13,9 @@ pub enum InstantError {
     #[error("{0:?} is not a date: write 2026-09-16, 2026-09-16T06:00 (both local) or 2026-09-16T06:00:00Z")]
     NotADate(String),
     /// The local time doesn't exist or exists twice.
-    #[error("{text:?} is skipped or repeated by a clock change in {zone}: write it with an offset, such as 2026-09-16T06:00:00-03:00")]
+    #[error(
+        "{text:?} is skipped or repeated by a clock change in {zone}: write it with an offset, such as 2026-09-16T06:00:00-03:00"
+    )]
     ClockChange {
         /// As written.
         text: String,
@@ -73,7 +75,9 @@ pub(crate) fn next_day(date: NaiveDate) -> NaiveDate {
 
 /// An instant on a local clock.
 pub fn local(at_ms: i64, zone: Tz) -> DateTime<Tz> {
-    DateTime::from_timestamp_millis(at_ms).expect("instants here are within the calendar").with_timezone(&zone)
+    DateTime::from_timestamp_millis(at_ms)
+        .expect("instants here are within the calendar")
+        .with_timezone(&zone)
 }
 
 /// A date as TOML holds it, quoted or bare, as text for [`parse`]; other values as they were written.
@@ -81,5 +85,54 @@ pub(crate) fn written(value: &toml::Value) -> String {
     match value {
         toml::Value::String(text) => text.clone(),
         other => other.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn dates_are_local_and_what_the_clock_makes_unclear_is_refused() {
+        let berlin = Tz::Europe__Berlin;
+        let utc = |text: &str| {
+            parse(text, berlin).map(|at_ms| local(at_ms, Tz::UTC).to_rfc3339()).map_err(|e| e.to_string())
+        };
+        for (text, want) in [
+            ("2026-09-16", Ok("2026-09-15T22:00:00+00:00")),
+            ("2026-09-16T06:15", Ok("2026-09-16T04:15:00+00:00")),
+            ("2026-09-16 06:15:00", Ok("2026-09-16T04:15:00+00:00")),
+            ("2026-09-16T06:00:00Z", Ok("2026-09-16T06:00:00+00:00")),
+            ("2026-10-25T02:30:00+01:00", Ok("2026-10-25T01:30:00+00:00")),
+            ("2026-10-25T02:30", Err("write it with an offset")),
+            ("2026-03-29T02:30", Err("write it with an offset")),
+            ("2026-09-16T06:10", Err("not on a quarter hour")),
+            ("2026-09-16T06:00:00.001Z", Err("not on a quarter hour")),
+            ("16.9.2026", Err("is not a date")),
+            ("2026-02-30", Err("is not a date")),
+            ("3", Err("is not a date")),
+        ] {
+            match (utc(text), want) {
+                (Ok(got), Ok(want)) => assert_eq!(got, want, "{text}"),
+                (Err(error), Err(part)) => assert!(error.contains(part), "{text}: {error}"),
+                (got, _) => panic!("{text}: {got:?}"),
+            }
+        }
+    }
+
+    #[test]
+    fn a_day_starts_at_the_first_instant_that_bears_its_date() {
+        let start = |zone: Tz, y, m, d| {
+            let date = NaiveDate::from_ymd_opt(y, m, d).expect("a date");
+            let at_ms = start_of_day_ms(date, zone);
+            assert_eq!(date_of(at_ms, zone).max(date), date_of(at_ms, zone));
+            assert!(date_of(at_ms - 1, zone) < date, "the instant before is of an earlier day");
+            local(at_ms, zone).format("%Y-%m-%d %H:%M").to_string()
+        };
+        // Skipped midnights, a repeated one, and a day that never was.
+        assert_eq!(start(Tz::Africa__Cairo, 2026, 4, 24), "2026-04-24 01:00");
+        assert_eq!(start(Tz::America__Havana, 2026, 11, 1), "2026-11-01 00:00");
+        assert_eq!(start(Tz::America__Sao_Paulo, 2018, 11, 4), "2018-11-04 01:00");
+        assert_eq!(start(Tz::Pacific__Apia, 2011, 12, 30), "2011-12-31 00:00");
     }
 }

@@ -29,4 +29,6 @@ pub mod statement;
 
 pub mod explain;
 
+pub mod words;
+
 pub mod export;

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 mod currency;
 pub use currency::Currency;
+pub(crate) use currency::group_thousands;
 
 /// Decimals of an [`Exact`]: 9 of the quantity and 6 of the price.
 const EXACT_DECIMALS: u32 = 15;
@@ -33,7 +34,9 @@ pub struct Amount(pub i64);
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum MoneyError {
     /// Not an ISO 4217 code.
-    #[error("{0:?} is not an ISO 4217 currency code: write three capital letters, such as \"USD\" or \"EUR\"")]
+    #[error(
+        "{0:?} is not an ISO 4217 currency code: write three capital letters, such as \"USD\" or \"EUR\""
+    )]
     UnknownCurrency(String),
     /// Not a decimal number.
     #[error("{0:?} is not a price: write digits with at most one point, such as \"3.50\"")]

@@ -30,7 +30,9 @@ pub enum PeriodError {
     )]
     NotAPeriod(String),
     /// A range that is empty or backwards.
-    #[error("{0:?} has no days in it: the second day must be after the first, and is itself not part of the period")]
+    #[error(
+        "{0:?} has no days in it: the second day must be after the first, and is itself not part of the period"
+    )]
     Empty(String),
     /// Outside 2000 to 2099.
     #[error("{0:?} lies outside the years 2000 to 2099: check the year")]

@@ -135,7 +135,9 @@ pub enum RateError {
         segment: Window,
     },
     /// Workloads' held time and the devices' differ.
-    #[error("workloads hold {workloads} GPU-hours of device {device} and the device says {devices}: close its hours again and report the defect")]
+    #[error(
+        "workloads hold {workloads} GPU-hours of device {device} and the device says {devices}: close its hours again and report the defect"
+    )]
     HeldDiffers {
         /// Device UUID.
         device: String,
@@ -355,6 +357,3 @@ impl Gathered {
         }
     }
 }
-
-#[cfg(test)]
-mod tests;

@@ -104,6 +104,15 @@ pub struct Statement {
     pub proof: Vec<ProofRow>,
 }
 
+/// How much of the devices that a tenant had a share in was seen by a collector.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Coverage {
+    /// Device time not unobserved.
+    pub observed: NanoGpuHours,
+    /// Device time in service.
+    pub capacity: NanoGpuHours,
+}
+
 /// What the platform keeps: capacity that nobody held, and use that nobody could be found for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PlatformStatement {
@@ -161,7 +170,7 @@ pub fn prepare(context: &Context, rated: &Rated, devices: &[DeviceTotal], tenant
         .collect();
     let nobody = rated.tenants.get(&unattributed).map_or_else(Vec::new, |usage| usage.lines.clone());
     let platform = PlatformStatement {
-        number: number("PLATFORM", context),
+        number: number(TenantId::PLATFORM_PREFIX, context),
         context: context.clone(),
         currency: rated.currency.clone(),
         totals: Totals::of(&nobody, &rated.platform, &rated.currency),
@@ -171,6 +180,59 @@ pub fn prepare(context: &Context, rated: &Rated, devices: &[DeviceTotal], tenant
     };
     let fleet = Fleet::of(&statements, &platform, devices);
     Bill { tenants: statements, platform, fleet }
+}
+
+impl Statement {
+    /// How much of its devices' time was observed.
+    pub fn coverage(&self) -> Coverage {
+        let capacity = self.proof.iter().map(|row| row.capacity).sum::<NanoGpuHours>();
+        let unobserved = self.proof.iter().map(|row| row.unobserved).sum::<NanoGpuHours>();
+        Coverage { observed: capacity - unobserved, capacity }
+    }
+
+    /// The line of a number.
+    pub fn line(&self, number: u32) -> Option<&Line> {
+        self.lines.iter().find(|line| line.number == number)
+    }
+}
+
+impl PlatformStatement {
+    /// The statement of the reserved tenant `unattributed`, so that its lines can be opened as any other's. Its number is
+    /// the platform's, its lines are [`PlatformStatement::unattributed`], and it has no proof of its own.
+    pub fn unattributed_statement(&self) -> Statement {
+        let totals = Totals::of(&self.unattributed, &[], &self.currency);
+        let id = TenantId::unattributed();
+        Statement {
+            number: self.number.clone(),
+            tenant: Tenant {
+                name: id.as_str().into(),
+                id,
+                parent: None,
+                cost_centre: None,
+                statement_prefix: TenantId::PLATFORM_PREFIX.into(),
+            },
+            path: format!("/{}", TenantId::UNATTRIBUTED),
+            context: self.context.clone(),
+            currency: self.currency.clone(),
+            where_it_went: WhereItWent::of(&self.unattributed, totals.amount),
+            totals,
+            proof: Vec::new(),
+            lines: self.unattributed.clone(),
+        }
+    }
+}
+
+impl Coverage {
+    /// In hundredths of a percent, rounded down, so that 10,000 means all of it.
+    pub fn basis_points(&self) -> i64 {
+        match self.capacity.0 {
+            0 => 10_000,
+            capacity => {
+                let points = i128::from(self.observed.0) * 10_000 / i128::from(capacity);
+                i64::try_from(points).expect("a part of a whole is at most 10,000 basis points")
+            }
+        }
+    }
 }
 
 fn number(prefix: &str, context: &Context) -> String {
@@ -198,6 +260,3 @@ impl Totals {
         }
     }
 }
-
-#[cfg(test)]
-mod tests;

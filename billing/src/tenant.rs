@@ -16,7 +16,7 @@ mod id;
 mod rule;
 pub use error::TenantError;
 pub use id::{BadTenantId, TenantId};
-pub use rule::{Condition, Rule};
+pub use rule::{Condition, Rule, kind_name};
 
 /// Tenants and mapping rules of one version of `tenants.toml`.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -93,14 +93,20 @@ impl Tenants {
         &self.rules
     }
 
-    /// A tenant's master data; one that isn't declared is named after its id.
+    /// A tenant's master data; one that isn't declared is named after its id, and so are its statements, with a `~`
+    /// where a declared tenant has that prefix.
     pub fn get(&self, id: &TenantId) -> Tenant {
-        self.tenants.get(id).cloned().unwrap_or_else(|| Tenant {
-            id: id.clone(),
-            name: id.as_str().into(),
-            parent: None,
-            cost_centre: None,
-            statement_prefix: id.as_str().to_uppercase(),
+        self.tenants.get(id).cloned().unwrap_or_else(|| {
+            let prefix = id.as_str();
+            let taken = prefix == TenantId::PLATFORM_PREFIX
+                || self.tenants.values().any(|t| t.statement_prefix == prefix);
+            Tenant {
+                id: id.clone(),
+                name: prefix.into(),
+                parent: None,
+                cost_centre: None,
+                statement_prefix: if taken { format!("{prefix}~") } else { prefix.into() },
+            }
         })
     }
 

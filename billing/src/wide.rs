@@ -25,9 +25,9 @@ pub(crate) fn mul_div(a: u128, b: u128, d: u128) -> (u128, u128) {
 fn mul(a: u128, b: u128) -> (u128, u128) {
     const LOW: u128 = u64::MAX as u128;
     let (a1, a0, b1, b0) = (a >> 64, a & LOW, b >> 64, b & LOW);
-    let mid = a1 * b0 + (a0 * b0 >> 64);
+    let mid = a1 * b0 + ((a0 * b0) >> 64);
     let mid2 = a0 * b1 + (mid & LOW);
-    (a1 * b1 + (mid >> 64) + (mid2 >> 64), (mid2 << 64) | (a0 * b0 & LOW))
+    (a1 * b1 + (mid >> 64) + (mid2 >> 64), (mid2 << 64) | ((a0 * b0) & LOW))
 }
 
 /// Cuts `total` in proportion to `weights`: `floor(total x weight / sum)` each, and the units that are left one each to
@@ -42,7 +42,8 @@ pub(crate) fn apportion(total: u128, weights: &[u128]) -> Vec<u128> {
     let mut order: Vec<usize> = (0..weights.len()).collect();
     order.sort_by_key(|i| (std::cmp::Reverse(exact[*i].1), *i));
     let left = total - parts.iter().sum::<u128>();
-    for i in order.into_iter().take(usize::try_from(left).expect("fewer units are left than there are parts")) {
+    for i in order.into_iter().take(usize::try_from(left).expect("fewer units are left than there are parts"))
+    {
         parts[i] += 1;
     }
     parts

@@ -1,1 +1,137 @@
 //! Every line of SQL, by name. The statements live in `migrations/` and `queries/`, one commented statement a file.
+//!
+//! Rust names a file and binds values through `{name:Type}`; nothing is ever formatted into a statement.
+
+use sha2::{Digest, Sha256};
+
+/// A numbered, idempotent DDL statement. A landed file is never edited: a test pins its checksum.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Migration {
+    /// 1, 2, 3, ... without gaps.
+    pub number: u32,
+    /// The file's name without number and ending.
+    pub name: &'static str,
+    /// The statement.
+    pub sql: &'static str,
+}
+
+impl Migration {
+    /// First 16 hexadecimal digits of the SHA-256 of the statement.
+    pub fn checksum(&self) -> String {
+        Sha256::digest(self.sql.as_bytes()).iter().take(8).map(|byte| format!("{byte:02x}")).collect()
+    }
+}
+
+macro_rules! migrations {
+    ($($number:literal $name:literal,)*) => {
+        /// All migrations in order.
+        pub const MIGRATIONS: &[Migration] = &[$(Migration {
+            number: $number,
+            name: $name,
+            sql: include_str!(concat!("../migrations/", stringify!($number), "_", $name, ".sql")),
+        },)*];
+    };
+}
+
+migrations! {
+    0001 "create_schema_migrations",
+    0002 "create_usage_raw",
+    0003 "create_device_raw",
+    0004 "create_gaps_raw",
+    0005 "create_losses",
+    0006 "create_batches",
+    0007 "create_owners",
+    0008 "create_devices",
+    0009 "create_inventory",
+    0010 "create_collectors",
+    0011 "create_tokens",
+    0012 "create_dead_letters",
+    0013 "create_usage_hourly",
+    0014 "create_device_hourly",
+    0015 "create_hour_pointers",
+    0016 "create_config_versions",
+}
+
+/// Hour close, first half: appends `usage_hourly` rows of the given hours under a revision.
+pub const CLOSE_USAGE: &str = concat!(
+    "INSERT INTO usage_hourly\n",
+    include_str!("../queries/close_ledger.sql"),
+    include_str!("../queries/close_usage.sql")
+);
+
+/// Hour close, second half: appends `device_hourly` rows of the given hours under a revision.
+pub const CLOSE_DEVICE: &str = concat!(
+    "INSERT INTO device_hourly\n",
+    include_str!("../queries/close_ledger.sql"),
+    include_str!("../queries/close_device.sql")
+);
+
+macro_rules! queries {
+    ($($(#[$doc:meta])* $name:ident = $file:literal;)*) => {
+        $($(#[$doc])* pub const $name: &str = include_str!(concat!("../queries/", $file, ".sql"));)*
+    };
+}
+
+queries! {
+    /// The first instant at which any device was in service.
+    FIRST_SERVICE = "first_service";
+    /// Whether a revision of some hours adds up, and what its pointer rows say.
+    VERIFY_CLOSE = "verify_close";
+    /// Hours whose published revision doesn't fit what is there now, with the fingerprint of what is there.
+    DIRTY_HOURS = "dirty_hours";
+    /// Partitions of hourly tables that no reader can see any more.
+    SUPERSEDED_PARTITIONS = "superseded_partitions";
+    /// Sums of the usage ledger between change instants.
+    USAGE_TOTALS = "usage_totals";
+    /// Sums of the device ledger between change instants.
+    DEVICE_TOTALS = "device_totals";
+    /// Owners of the workloads that used anything in a window.
+    OWNERS = "owners";
+    /// Devices with their in-service windows.
+    DEVICES = "devices";
+    /// The rows of the usage ledger that a line may sum, by the hour.
+    LINE_HOURS = "line_hours";
+    /// The number of a version of a configuration file.
+    CONFIG_NUMBER = "config_number";
+    /// First and last published hours of all.
+    MONTHS = "months";
+    /// The raw slices behind a line.
+    SLICES = "slices";
+    /// Hours that are published in a window, first and last.
+    PUBLISHED_HOURS = "published_hours";
+    /// Credentials of nodes that aren't revoked.
+    COLLECTORS = "collectors";
+    /// Tokens that aren't revoked.
+    TOKENS = "tokens";
+    /// The values of settings that the service relies on.
+    SETTINGS = "settings";
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn migrations_are_numbered_without_gaps_and_every_file_is_listed() {
+        let numbers: Vec<u32> = MIGRATIONS.iter().map(|m| m.number).collect();
+        assert_eq!(numbers, (1..=MIGRATIONS.len() as u32).collect::<Vec<_>>());
+        let files = std::fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/migrations")).expect("readable").count();
+        // All but the file of checksums.
+        assert_eq!(files - 1, MIGRATIONS.len());
+    }
+
+    #[test]
+    fn a_landed_migration_is_never_edited() {
+        let all: Vec<String> = MIGRATIONS.iter().map(|m| format!("{:04} {}", m.number, m.checksum())).collect();
+        let pinned: Vec<&str> = include_str!("../migrations/pinned.txt").lines().collect();
+        assert_eq!(all, pinned, "a landed migration changed: add a new one instead");
+    }
+
+    #[test]
+    fn statements_explain_themselves() {
+        for m in MIGRATIONS {
+            assert!(m.sql.starts_with("-- "), "{} says nothing about why", m.name);
+            assert!(m.sql.contains("IF NOT EXISTS"), "{} can't run twice", m.name);
+        }
+    }
+}

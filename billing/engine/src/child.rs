@@ -4,9 +4,10 @@
 //! after the engine has stopped: any other way out crashed now and then.
 
 use std::convert::Infallible;
-use std::fs::{File, OpenOptions};
+use std::fs::{DirBuilder, File, OpenOptions};
 use std::io::{BufRead, Read, Write};
 use std::net::{Ipv4Addr, SocketAddr};
+use std::os::unix::fs::DirBuilderExt;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -40,7 +41,7 @@ pub struct Options {
     pub max_server_memory_bytes: u64,
     /// Queries that run at once.
     pub concurrency: usize,
-    /// An operator's ClickHouse configuration, merged under ours.
+    /// An operator's ClickHouse configuration, in XML, merged under ours.
     pub config_file: Option<PathBuf>,
     /// The process to die with; `None` runs apart.
     pub parent_pid: Option<u32>,
@@ -206,7 +207,8 @@ fn die_with(parent: u32) -> Result<(), ChildError> {
 fn lock(options: &Options, layout: &Layout) -> Result<File, ChildError> {
     let directory = options.data_dir.clone();
     let failed = |source| ChildError::Lock { directory: directory.clone(), source };
-    std::fs::create_dir_all(&options.data_dir).map_err(failed)?;
+    // For the owner only: it holds what everybody used.
+    DirBuilder::new().recursive(true).mode(0o700).create(&options.data_dir).map_err(failed)?;
     let mut file = OpenOptions::new()
         .read(true)
         .write(true)

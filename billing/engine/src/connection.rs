@@ -90,7 +90,7 @@ impl Engine {
         database: Option<&str>,
         settings: &[(String, String)],
     ) -> Result<Connection, Exception> {
-        let mut connection = self.library.connect(&self.arguments).ok_or_else(|| {
+        let mut connection = self.connect().ok_or_else(|| {
             Exception::new(Code::EngineUnavailable, "The engine opened no session: it is stopping")
         })?;
         if let Some(database) = database {
@@ -99,6 +99,13 @@ impl Engine {
         }
         connection.query(set_statement(settings)?.as_bytes(), "Null", &[])?;
         Ok(connection)
+    }
+
+    /// A session of the engine that was started. Once the keeper has gone, connecting would start
+    /// another one: without our configuration, and so without our grants.
+    fn connect(&self) -> Option<Connection> {
+        let keeper = self.keeper.lock().unwrap_or_else(PoisonError::into_inner);
+        keeper.as_ref().and_then(|_| self.library.connect(&self.arguments))
     }
 
     /// Closes the databases. False when a session is still open; then nothing was stopped.

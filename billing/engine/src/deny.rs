@@ -129,6 +129,17 @@ pub fn check_class(class: Class, statements: u32, first: &str) -> Result<(), Exc
     }
 }
 
+/// A value bound to a parameter: as an `{x:Identifier}` it could name a function to a higher-order one.
+pub fn check_parameters(parameters: &[(String, String)], tokens: &[Token]) -> Result<(), Exception> {
+    let names = tokens.iter().any(|token| token.is("identifier"));
+    let function =
+        |value: &str| SCALARS.contains(&value.trim().trim_matches(['`', '"']).to_ascii_lowercase().as_str());
+    match parameters.iter().find(|(_, value)| names && function(value)) {
+        Some((name, value)) => Err(refused(format!("the name {value} for the parameter {name}"))),
+        None => Ok(()),
+    }
+}
+
 /// Refuses a text for its words.
 pub fn check_words(tokens: &[Token]) -> Result<(), Exception> {
     let ddl =
@@ -139,11 +150,10 @@ pub fn check_words(tokens: &[Token]) -> Result<(), Exception> {
         let after = |offset: usize| tokens.get(index + offset);
         let before = index.checked_sub(1).map(|at| &tokens[at]);
         let called = after(1) == Some(&Token::Symbol(b'('));
-        let qualified =
-            before == Some(&Token::Symbol(b'.')) || (before.is_some_and(|b| b.is("as")) && !called);
+        let named = before.is_some_and(|b| *b == Token::Symbol(b'.') || b.is("as")) && !called;
         let backup_target = called && before.is_some_and(|b| b.is("to") || b.is("from")) && is_backup(tokens);
 
-        if SCALARS.contains(&name.as_str()) && !qualified && !backup_target {
+        if SCALARS.contains(&name.as_str()) && !named && !backup_target {
             return Err(refused(format!("the function {name}()")));
         }
         let outward =

@@ -10,7 +10,7 @@ use std::path::Path;
 
 mod session;
 
-pub use session::{Connection, Insert, Stream};
+pub use session::Connection;
 
 /// Why the library can't be used at all.
 #[derive(Debug, thiserror::Error)]

@@ -150,6 +150,15 @@ impl Front {
     /// The whole body. One that ends before its length or its last chunk is an error, and nothing of
     /// it reaches the engine.
     async fn collect(&self, mut body: Incoming) -> Result<(Bytes, Vec<OwnedSemaphorePermit>), Exception> {
+        let too_large = || {
+            Exception::new(
+                Code::TooLarge,
+                format!("The body is over {BODY_BYTES_MAX} bytes: send smaller inserts"),
+            )
+        };
+        if body.size_hint().lower() > BODY_BYTES_MAX as u64 {
+            return Err(too_large());
+        }
         let mut collected = Vec::new();
         let mut memory: Vec<OwnedSemaphorePermit> = Vec::new();
         loop {
@@ -165,10 +174,7 @@ impl Front {
             })?;
             let Ok(data) = frame.into_data() else { continue };
             if collected.len() + data.len() > BODY_BYTES_MAX {
-                return Err(Exception::new(
-                    Code::TooLarge,
-                    format!("The body is over {BODY_BYTES_MAX} bytes: send smaller inserts"),
-                ));
+                return Err(too_large());
             }
             collected.extend_from_slice(&data);
             while memory.len() << 20 < collected.len() {

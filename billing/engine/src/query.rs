@@ -21,6 +21,13 @@ const CHUNKS_WAITING: usize = 4;
 /// A client that takes nothing for this long loses its stream: it holds a place of the few.
 const CLIENT_STALL: Duration = Duration::from_secs(120);
 
+/// The largest result, before formatting, that is held in one piece: as JSON it is several times that.
+const WHOLE_RESULT_BYTES_MAX: &str = "67108864";
+
+/// The longest statement, with values that it holds itself. It is taken apart into words, at several
+/// times its size; an insert's data behind a FORMAT clause is not.
+const TEXT_BYTES_MAX: usize = 16 << 20;
+
 /// A request, read from HTTP.
 #[derive(Debug, Default)]
 pub struct Request {
@@ -92,16 +99,26 @@ fn answer(
     let default_format = Format::named(request.default_format.as_deref().unwrap_or("TabSeparated"))?;
     let statement = read_statement(&request)?;
     let (Statement::Text(text) | Statement::Insert { sql: text, .. }) = &statement;
+    if text.len() > TEXT_BYTES_MAX {
+        let limit = format!(
+            "The statement is over {TEXT_BYTES_MAX} bytes: send rows as data, with INSERT ... FORMAT"
+        );
+        return Err(Exception::new(Code::TooLarge, limit));
+    }
     let tokens: Vec<Token> = Lexer::new(text).collect();
     let first = tokens
         .iter()
         .find_map(Token::name)
         .ok_or_else(|| Exception::new(Code::SyntaxError, "Empty query"))?;
     deny::check_words(&tokens)?;
+    deny::check_parameters(&request.parameters, &tokens)?;
 
+    let format = sql::output_format(&tokens).map_or(Ok(default_format), Format::named)?;
+    let streams = can_stream(&tokens, format, &request.settings);
     let settings = match &statement {
         Statement::Insert { .. } => insert::settings(&request.settings),
-        Statement::Text(_) => request.settings.clone(),
+        Statement::Text(_) if streams => request.settings.clone(),
+        Statement::Text(_) => bounded(&request.settings),
     };
     let mut connection = engine.session(request.database.as_deref(), &settings)?;
     let (class, statements) = connection.classify(text);
@@ -119,8 +136,7 @@ fn answer(
             Ok(())
         }
         Statement::Text(text) => {
-            let format = sql::output_format(&tokens).map_or(Ok(default_format), Format::named)?;
-            if class == Class::ReadOnly && can_stream(&tokens, format, &request.settings) {
+            if class == Class::ReadOnly && streams {
                 stream(&mut connection, text, format, &request.parameters, reply, runtime)
             } else {
                 whole(&mut connection, text, format, &request.parameters, reply)
@@ -143,6 +159,15 @@ fn read_statement(request: &Request) -> Result<Statement, Exception> {
         Some(rest) if !rest.is_empty() => [text.as_ref(), b"\n", rest.as_ref()].concat().into(),
         _ => text,
     }))
+}
+
+/// The request's settings, with a limit on the result where they set none.
+fn bounded(given: &[(String, String)]) -> Vec<(String, String)> {
+    let mut settings = given.to_vec();
+    if given.iter().all(|(name, _)| name != "max_result_bytes") {
+        settings.push(("max_result_bytes".to_owned(), WHOLE_RESULT_BYTES_MAX.to_owned()));
+    }
+    settings
 }
 
 /// SELECTs stream, if their chunks can be joined; totals and extremes come as documents of their own.

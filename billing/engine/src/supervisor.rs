@@ -10,7 +10,7 @@ use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use tokio::sync::oneshot;
+use tokio::sync::{oneshot, watch};
 
 use crate::child::{Options, Report};
 use crate::endpoint::Endpoint;
@@ -45,7 +45,7 @@ pub struct SupervisorConfig {
     pub max_server_memory_bytes: u64,
     /// Queries that run at once; further ones wait.
     pub concurrency: usize,
-    /// An operator's ClickHouse configuration, merged under ours.
+    /// An operator's ClickHouse configuration, in XML, merged under ours.
     pub config_file: Option<PathBuf>,
 }
 
@@ -78,10 +78,11 @@ pub struct Supervisor {
     thread: Option<std::thread::JoinHandle<()>>,
 }
 
-#[derive(Default)]
 struct Shared {
     state: Mutex<State>,
     stopping: Condvar,
+    /// Restarts so far.
+    restarts: watch::Sender<u64>,
 }
 
 #[derive(Default)]
@@ -91,7 +92,6 @@ struct State {
     input: Option<ChildStdin>,
     child: Option<Child>,
     endpoint: Option<Endpoint>,
-    restarts: u64,
 }
 
 impl Shared {
@@ -130,7 +130,11 @@ impl Supervisor {
             parent_pid: Some(std::process::id()),
         };
         let program = config.program.clone();
-        let shared = Arc::new(Shared::default());
+        let shared = Arc::new(Shared {
+            state: Mutex::default(),
+            stopping: Condvar::new(),
+            restarts: watch::Sender::new(0),
+        });
         let (sender, receiver) = oneshot::channel();
         let runner =
             Runner { program: config.program, arguments: config.arguments, options, shared: shared.clone() };
@@ -157,7 +161,14 @@ impl Supervisor {
 
     /// How often the engine died and was started again.
     pub fn restarts(&self) -> u64 {
-        self.shared.lock().restarts
+        *self.shared.restarts.borrow()
+    }
+
+    /// Returns once the engine has been started again `count` times since its first start, and answers.
+    pub async fn restarted(&self, count: u64) {
+        let mut restarts = self.shared.restarts.subscribe();
+        // The sender lives as long as `self`.
+        let _ = restarts.wait_for(|restarts| *restarts >= count).await;
     }
 
     /// Stops the engine: running queries get some seconds, then it is killed.
@@ -197,9 +208,10 @@ impl Runner {
             let outcome = self.launch();
             match (outcome, started.take()) {
                 (Ok(output), first) => {
-                    if let Some(first) = first {
+                    match first {
                         // A starter that gave up has dropped the supervisor, which stops the child.
-                        let _ = first.send(Ok(()));
+                        Some(first) => drop(first.send(Ok(()))),
+                        None => self.shared.restarts.send_modify(|restarts| *restarts += 1),
                     }
                     wait_for_end(output);
                 }
@@ -226,7 +238,7 @@ impl Runner {
                 "the embedded ClickHouse ended and is started again"
             );
             let guard = self.shared.lock();
-            let (mut guard, _) = self
+            let (guard, _) = self
                 .shared
                 .stopping
                 .wait_timeout_while(guard, backoff, |state| !state.stopping)
@@ -236,7 +248,6 @@ impl Runner {
                 self.forget_endpoint();
                 return;
             }
-            guard.restarts += 1;
             backoff = (backoff * 2).min(BACKOFF_MAX);
         }
     }

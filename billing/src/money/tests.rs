@@ -46,7 +46,9 @@ fn amounts_are_shown_in_the_currency_s_own_decimals() {
     assert_eq!(show("JPY", 1_234_567), "1,234,567");
     assert_eq!(show("KWD", 1_005), "1.005");
     assert_eq!(usd().decimal(Amount(-100_005)), "-1000.05");
-    assert!(Currency::parse("usd").is_err() && Currency::parse("XXX").is_err() && Currency::parse("").is_err());
+    assert!(
+        Currency::parse("usd").is_err() && Currency::parse("XXX").is_err() && Currency::parse("").is_err()
+    );
     assert_eq!(UnitPrice(3_500_000).to_string(), "3.50");
     assert_eq!(UnitPrice(125).to_string(), "0.000125");
 }

@@ -16,7 +16,9 @@ pub enum PriceError {
         message: String,
     },
     /// The price isn't a string.
-    #[error("{place}: per_gpu_hour of price {id:?} must be in quotes, such as \"3.50\": a bare number is read as a float and would not be exact")]
+    #[error(
+        "{place}: per_gpu_hour of price {id:?} must be in quotes, such as \"3.50\": a bare number is read as a float and would not be exact"
+    )]
     NotQuoted {
         /// Where.
         place: Place,
@@ -74,7 +76,9 @@ pub enum PriceError {
         id: String,
     },
     /// Two prices of a model at once.
-    #[error("{place}: prices {first:?} and {second:?} of model {model:?} overlap: set `to` of {first:?} no later than `from` of {second:?}")]
+    #[error(
+        "{place}: prices {first:?} and {second:?} of model {model:?} overlap: set `to` of {first:?} no later than `from` of {second:?}"
+    )]
     Overlap {
         /// Where the second stands.
         place: Place,
@@ -86,7 +90,9 @@ pub enum PriceError {
         model: String,
     },
     /// A hole between two prices of a model.
-    #[error("{place}: no price of model {model:?} holds between {first:?} and {second:?}: set `to` of {first:?} to the `from` of {second:?}, or leave it out")]
+    #[error(
+        "{place}: no price of model {model:?} holds between {first:?} and {second:?}: set `to` of {first:?} to the `from` of {second:?}, or leave it out"
+    )]
     Gap {
         /// Where the second stands.
         place: Place,

@@ -2,7 +2,7 @@
 
 use super::{PlatformStatement, Statement};
 use crate::money::Amount;
-use crate::rating::PlatformKind;
+use crate::rating::{Line, PlatformKind};
 use crate::tenant::TenantId;
 use crate::usage::DeviceTotal;
 use schema::units::NanoGpuHours;
@@ -14,6 +14,8 @@ pub struct FleetPart {
     pub name: String,
     /// Device time.
     pub quantity: NanoGpuHours,
+    /// The part of it that has no price and is in no amount.
+    pub unpriced: NanoGpuHours,
     /// Sum of its posted amounts.
     pub amount: Amount,
 }
@@ -27,6 +29,8 @@ pub struct Fleet {
     pub devices: usize,
     /// Tenants by id, then `unattributed`, `free`, `stranded`, `unavailable`, `unobserved`.
     pub parts: Vec<FleetPart>,
+    /// Device time that has no price and is in no amount.
+    pub unpriced: NanoGpuHours,
     /// Sum of all posted amounts.
     pub amount: Amount,
     /// Busy time of workloads.
@@ -39,34 +43,44 @@ pub struct Fleet {
     pub unknown: NanoGpuHours,
 }
 
+impl FleetPart {
+    /// Sums quantities and amounts of lines; a line without an amount is unpriced.
+    fn of(name: &str, lines: impl Iterator<Item = (NanoGpuHours, Option<Amount>)>) -> Self {
+        let none = NanoGpuHours(0);
+        let mut part = Self { name: name.into(), quantity: none, unpriced: none, amount: Amount(0) };
+        for (quantity, amount) in lines {
+            part.quantity = part.quantity + quantity;
+            match amount {
+                Some(amount) => part.amount = part.amount + amount,
+                None => part.unpriced = part.unpriced + quantity,
+            }
+        }
+        part
+    }
+
+    /// The amount; `None` where none of it has a price, which is not the same as zero.
+    pub fn amount_known(&self) -> Option<Amount> {
+        let known = self.quantity.0 == 0 || self.unpriced != self.quantity;
+        known.then_some(self.amount)
+    }
+}
+
 impl Fleet {
     /// From the statements and the devices they must add up to.
     pub(super) fn of(tenants: &[Statement], platform: &PlatformStatement, devices: &[DeviceTotal]) -> Self {
-        let mut parts: Vec<FleetPart> = tenants
-            .iter()
-            .map(|s| FleetPart {
-                name: s.tenant.id.to_string(),
-                quantity: s.totals.quantity,
-                amount: s.totals.amount,
-            })
-            .collect();
-        parts.push(FleetPart {
-            name: TenantId::UNATTRIBUTED.into(),
-            quantity: platform.unattributed.iter().map(|l| l.held).sum(),
-            amount: platform.unattributed.iter().filter_map(|l| l.amount).sum(),
-        });
+        let usage = |line: &Line| (line.held, line.amount);
+        let mut parts: Vec<FleetPart> =
+            tenants.iter().map(|s| FleetPart::of(s.tenant.id.as_str(), s.lines.iter().map(usage))).collect();
+        parts.push(FleetPart::of(TenantId::UNATTRIBUTED, platform.unattributed.iter().map(usage)));
         for kind in PlatformKind::ALL {
-            let of_kind = || platform.lines.iter().filter(|l| l.kind == kind);
-            parts.push(FleetPart {
-                name: kind.word().into(),
-                quantity: of_kind().map(|l| l.quantity).sum(),
-                amount: of_kind().filter_map(|l| l.amount).sum(),
-            });
+            let of_kind = platform.lines.iter().filter(|l| l.kind == kind);
+            parts.push(FleetPart::of(kind.word(), of_kind.map(|l| (l.quantity, l.amount))));
         }
         let names: std::collections::BTreeSet<&str> = devices.iter().map(|d| d.device.as_str()).collect();
         Self {
             capacity: devices.iter().map(|d| d.capacity).sum(),
             devices: names.len(),
+            unpriced: parts.iter().map(|p| p.unpriced).sum(),
             amount: parts.iter().map(|p| p.amount).sum(),
             parts,
             busy: devices.iter().map(|d| d.busy).sum(),
@@ -79,8 +93,12 @@ impl Fleet {
     /// Whether the parts are the whole, in both ledgers.
     pub fn adds_up(&self) -> bool {
         let observed = self.busy + self.ghost + self.not_busy + self.unknown;
-        let unseen: NanoGpuHours =
-            self.parts.iter().filter(|p| ["unavailable", "unobserved"].contains(&p.name.as_str())).map(|p| p.quantity).sum();
+        let unseen: NanoGpuHours = self
+            .parts
+            .iter()
+            .filter(|p| ["unavailable", "unobserved"].contains(&p.name.as_str()))
+            .map(|p| p.quantity)
+            .sum();
         self.parts.iter().map(|p| p.quantity).sum::<NanoGpuHours>() == self.capacity
             && observed + unseen == self.capacity
     }

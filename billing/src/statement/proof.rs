@@ -60,10 +60,7 @@ pub(super) fn table(devices: &[DeviceTotal]) -> BTreeMap<&str, ProofRow> {
 }
 
 /// The rows of the devices in which somebody had a share, by model and device.
-pub(super) fn rows(
-    table: &BTreeMap<&str, ProofRow>,
-    held: &BTreeMap<String, NanoGpuHours>,
-) -> Vec<ProofRow> {
+pub(super) fn rows(table: &BTreeMap<&str, ProofRow>, held: &BTreeMap<String, NanoGpuHours>) -> Vec<ProofRow> {
     let mut rows: Vec<ProofRow> = held
         .iter()
         .filter_map(|(device, yours)| {
@@ -81,9 +78,8 @@ pub(super) fn rows(
 pub fn by_model(rows: &[ProofRow]) -> Vec<ModelProof> {
     let mut models: BTreeMap<&str, ModelProof> = BTreeMap::new();
     for row in rows {
-        let model = models
-            .entry(&row.model)
-            .or_insert_with(|| ModelProof { devices: 0, sum: ProofRow::empty() });
+        let model =
+            models.entry(&row.model).or_insert_with(|| ModelProof { devices: 0, sum: ProofRow::empty() });
         model.devices += 1;
         model.sum.model.clone_from(&row.model);
         model.sum.add(row);

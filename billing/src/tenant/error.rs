@@ -43,7 +43,9 @@ pub enum TenantError {
         id: TenantId,
     },
     /// Statement numbers of two tenants would be the same.
-    #[error("{place}: tenants {first} and {second} share the statement prefix {prefix:?}: set statement_prefix of one")]
+    #[error(
+        "{place}: tenants {first} and {second} share the statement prefix {prefix:?}: set statement_prefix of one"
+    )]
     SamePrefix {
         /// Where the second stands.
         place: Place,
@@ -55,7 +57,9 @@ pub enum TenantError {
         prefix: String,
     },
     /// A prefix that isn't safe.
-    #[error("{place}: statement_prefix {prefix:?} of tenant {id}: use 1 to 32 letters, digits, '.', '_' or '-'")]
+    #[error(
+        "{place}: statement_prefix {prefix:?} of tenant {id}: use 1 to 32 letters, digits, '.', '_' or '-', and not PLATFORM"
+    )]
     BadPrefix {
         /// Where.
         place: Place,
@@ -65,7 +69,9 @@ pub enum TenantError {
         prefix: String,
     },
     /// A tenant that isn't declared.
-    #[error("{place}: {key} = {id} names no declared tenant: add a [[tenant]] with that id, or correct the name")]
+    #[error(
+        "{place}: {key} = {id} names no declared tenant: add a [[tenant]] with that id, or correct the name"
+    )]
     Undeclared {
         /// Where.
         place: Place,

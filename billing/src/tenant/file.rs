@@ -42,6 +42,9 @@ struct RuleRow {
     to: Option<toml::Value>,
 }
 
+/// Longest prefix of statement numbers: they stay readable on a page.
+const PREFIX_LEN_MAX: usize = 32;
+
 /// Attributes that a rule may look at, besides `kind` and `cgroup`.
 const ATTRIBUTES: [&str; 10] = [
     key::NAMESPACE,
@@ -106,9 +109,12 @@ fn read_tenant(place: &Place, row: TenantRow) -> Result<Tenant, TenantError> {
         return Err(TenantError::Reserved { place: place.clone(), id });
     }
     let parent = row.parent.map(|parent| own_id(place, "parent", &parent)).transpose()?;
-    let statement_prefix = row.statement_prefix.unwrap_or_else(|| row.id.to_uppercase());
-    let safe = |b: u8| b.is_ascii_alphanumeric() || b"._-~".contains(&b);
-    if statement_prefix.is_empty() || !statement_prefix.bytes().all(safe) {
+    let safe = |b: u8| b.is_ascii_alphanumeric() || b"._-".contains(&b);
+    let fits = |p: &String| (1..=PREFIX_LEN_MAX).contains(&p.len()) && p.bytes().all(safe);
+    let written_well = row.statement_prefix.as_ref().is_none_or(fits);
+    let statement_prefix = row.statement_prefix.unwrap_or_else(|| row.id.clone());
+    // A `~` at the end tells an undeclared tenant from a declared one of the same prefix.
+    if !written_well || statement_prefix == TenantId::PLATFORM_PREFIX || statement_prefix.ends_with('~') {
         return Err(TenantError::BadPrefix { place: place.clone(), id, prefix: statement_prefix });
     }
     let name = row.name.unwrap_or_else(|| row.id.clone());
@@ -173,7 +179,12 @@ fn read_rule(
     Ok(Rule { tenant, conditions, from_ms, to_ms })
 }
 
-fn read_condition(place: &Place, rule: usize, key: String, pattern: String) -> Result<Condition, TenantError> {
+fn read_condition(
+    place: &Place,
+    rule: usize,
+    key: String,
+    pattern: String,
+) -> Result<Condition, TenantError> {
     match key.as_str() {
         "kind" => KINDS
             .iter()

@@ -13,7 +13,9 @@ pub struct TenantId(String);
 
 /// A text that can't be a tenant's id.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{0:?} can't be a tenant id: use at most {LEN_MAX} letters, digits, '.', '_' or '-', starting with a letter or digit")]
+#[error(
+    "{0:?} can't be a tenant id: use at most {LEN_MAX} letters, digits, '.', '_' or '-', starting with a letter or digit"
+)]
 pub struct BadTenantId(pub String);
 
 impl TenantId {
@@ -21,6 +23,9 @@ impl TenantId {
     pub const UNATTRIBUTED: &'static str = "unattributed";
     /// What nobody held: free, stranded, unavailable, unobserved.
     pub const PLATFORM: &'static str = "platform";
+
+    /// Prefix of the platform's statement numbers, which is no tenant's.
+    pub const PLATFORM_PREFIX: &'static str = "PLATFORM";
 
     /// Names that mean something else wherever tenants are listed.
     pub const RESERVED: [&'static str; 7] =
@@ -42,11 +47,6 @@ impl TenantId {
     /// The reserved tenant of use without an owner.
     pub fn unattributed() -> Self {
         Self(Self::UNATTRIBUTED.into())
-    }
-
-    /// The reserved tenant of capacity that nobody held.
-    pub fn platform() -> Self {
-        Self(Self::PLATFORM.into())
     }
 
     /// Whether the name is reserved.

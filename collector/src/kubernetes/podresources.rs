@@ -210,10 +210,10 @@ impl KubeletView {
             match id.parse() {
                 Ok(id) => ids.push(id),
                 // A bound: a plugin with thousands of strange ids is one problem, not thousands.
-                Err(_) if self.unknown_ids.len() < UNKNOWN_IDS_MAX => {
-                    drop(self.unknown_ids.insert(id.clone()))
+                Err(_) if self.unknown_ids.len() >= UNKNOWN_IDS_MAX => {}
+                Err(_) => {
+                    self.unknown_ids.insert(id.clone());
                 }
-                Err(_) => {}
             }
         }
         ids

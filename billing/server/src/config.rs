@@ -1,0 +1,242 @@
+//! Configuration: one documented struct per concern; unknown keys are refused; every error names file, key and remedy.
+
+use billing::money::Currency;
+use billing::period::parse_zone;
+use billing::price::PriceBook;
+use billing::statement::Mode;
+use billing::tenant::Tenants;
+use chrono_tz::Tz;
+use serde::Deserialize;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// `slicemeter.toml` as written.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct File {
+    /// IANA zone of months and days. No default: a bill depends on it.
+    pub billing_zone: String,
+    /// ISO 4217 code of the prices' currency. No default.
+    pub currency: String,
+    /// `showback` (default) or `chargeback`.
+    #[serde(default)]
+    pub mode: ModeName,
+    /// Where the service listens; default `127.0.0.1:8480`.
+    #[serde(default = "default_listen")]
+    pub listen: SocketAddr,
+    /// How often hours with news are closed again, seconds, 1 to 3600; default 3.
+    #[serde(default = "default_close_interval_s")]
+    pub close_interval_s: u64,
+    /// The embedded ClickHouse.
+    #[serde(default)]
+    pub engine: Engine,
+    /// The operator's own ClickHouse; the embedded one where this is missing.
+    pub store: Option<Store>,
+}
+
+/// Whether tenants are shown their cost or charged it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ModeName {
+    /// Shown: watermarked, nothing due.
+    #[default]
+    Showback,
+    /// Charged.
+    Chargeback,
+}
+
+/// `[engine]`.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Engine {
+    /// Holds the databases; default `/var/lib/slicemeter`. Relative to the configuration file.
+    pub data_dir: PathBuf,
+    /// Cap on memory, MiB; default 2048.
+    pub memory_mib: u64,
+    /// Queries that run at once; default 8.
+    pub concurrency: usize,
+    /// libchdb.so; where `deploy/install-engine.sh` puts it, if missing.
+    pub library: Option<PathBuf>,
+}
+
+impl Default for Engine {
+    fn default() -> Self {
+        Self { data_dir: "/var/lib/slicemeter".into(), memory_mib: 2048, concurrency: 8, library: None }
+    }
+}
+
+/// `[store]`.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Store {
+    /// HTTP interface of a ClickHouse, `http://host:8123`.
+    pub url: String,
+    /// User; default `default`.
+    #[serde(default = "default_user")]
+    pub user: String,
+    /// File that holds the password; none if missing. Relative to the configuration file.
+    pub password_file: Option<PathBuf>,
+    /// Database; default `slicemeter`.
+    #[serde(default = "default_database")]
+    pub database: String,
+}
+
+fn default_listen() -> SocketAddr {
+    SocketAddr::from(([127, 0, 0, 1], 8480))
+}
+
+fn default_close_interval_s() -> u64 {
+    3
+}
+
+fn default_user() -> String {
+    "default".into()
+}
+
+/// The database where none is named.
+pub fn default_database() -> String {
+    "slicemeter".into()
+}
+
+/// A configuration file as it was read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Text {
+    /// Its name, `prices.toml`.
+    pub name: &'static str,
+    /// Its content; empty where the file is missing.
+    pub content: String,
+}
+
+/// Everything that was read and understood.
+#[derive(Debug, Clone)]
+pub struct Loaded {
+    /// Directory of the files.
+    pub directory: PathBuf,
+    /// `slicemeter.toml`.
+    pub file: File,
+    /// The billing zone.
+    pub zone: Tz,
+    /// The currency.
+    pub currency: Currency,
+    /// `prices.toml`; empty where it is missing.
+    pub prices: PriceBook,
+    /// `tenants.toml`; empty where it is missing.
+    pub tenants: Tenants,
+    /// The three files as they were read, to be versioned.
+    pub texts: Vec<Text>,
+}
+
+/// What is wrong with the configuration.
+#[derive(Debug, thiserror::Error)]
+pub enum ConfigError {
+    /// A file can't be read.
+    #[error("could not read {path}: give its place with --config FILE")]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// What the operating system said.
+        #[source]
+        source: std::io::Error,
+    },
+    /// Not the TOML that is expected.
+    #[error("{path}: {message}")]
+    Parse {
+        /// The file.
+        path: PathBuf,
+        /// Key, place and remedy.
+        message: String,
+    },
+    /// A value that can't be meant.
+    #[error("{path}: {key}: {message}")]
+    Value {
+        /// The file.
+        path: PathBuf,
+        /// The key.
+        key: &'static str,
+        /// What is wrong, and what to write.
+        message: String,
+    },
+    /// `prices.toml`.
+    #[error(transparent)]
+    Prices(#[from] billing::price::PriceError),
+    /// `tenants.toml`.
+    #[error(transparent)]
+    Tenants(#[from] billing::tenant::TenantError),
+}
+
+/// Reads `slicemeter.toml` at `path`, and `tenants.toml` and `prices.toml` beside it.
+///
+/// # Errors
+/// See [`ConfigError`].
+pub fn load(path: &Path) -> Result<Loaded, ConfigError> {
+    let read = |path: &Path| {
+        std::fs::read_to_string(path).map_err(|source| ConfigError::Read { path: path.into(), source })
+    };
+    let content = read(path)?;
+    let mut file: File = toml::from_str(&content)
+        .map_err(|e| ConfigError::Parse { path: path.into(), message: e.to_string().trim_end().replace('\n', "\n  ") })?;
+    let value = |key, message: String| ConfigError::Value { path: path.into(), key, message };
+    let zone = parse_zone(&file.billing_zone).map_err(|e| value("billing_zone", e.to_string()))?;
+    let currency = Currency::parse(&file.currency).map_err(|e| value("currency", e.to_string()))?;
+    if !(1..=3600).contains(&file.close_interval_s) {
+        return Err(value("close_interval_s", "write 1 to 3600 seconds".into()));
+    }
+    if !(256..=1 << 20).contains(&file.engine.memory_mib) {
+        return Err(value("engine.memory_mib", "write 256 (it needs about 200 when idle) to 1048576".into()));
+    }
+    if !(1..=256).contains(&file.engine.concurrency) {
+        return Err(value("engine.concurrency", "write 1 to 256".into()));
+    }
+    let directory = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new(".")).to_path_buf();
+    file.engine.data_dir = directory.join(&file.engine.data_dir);
+    file.engine.library = file.engine.library.map(|l| directory.join(l));
+    let optional = |name: &'static str| {
+        let path = directory.join(name);
+        let content = if path.exists() { read(&path)? } else { String::new() };
+        Ok::<_, ConfigError>(Text { name, content })
+    };
+    let (prices_text, tenants_text) = (optional("prices.toml")?, optional("tenants.toml")?);
+    let prices = if prices_text.content.is_empty() {
+        PriceBook::empty()
+    } else {
+        PriceBook::parse(&directory.join("prices.toml").display().to_string(), &prices_text.content, zone)?
+    };
+    let tenants = if tenants_text.content.is_empty() {
+        Tenants::empty()
+    } else {
+        Tenants::parse(&directory.join("tenants.toml").display().to_string(), &tenants_text.content, zone)?
+    };
+    let texts = vec![Text { name: "slicemeter.toml", content }, prices_text, tenants_text];
+    Ok(Loaded { directory, file, zone, currency, prices, tenants, texts })
+}
+
+impl Loaded {
+    /// Showback or chargeback, as statements say it.
+    pub fn mode(&self) -> Mode {
+        match self.file.mode {
+            ModeName::Showback => Mode::Showback,
+            ModeName::Chargeback => Mode::Chargeback,
+        }
+    }
+
+    /// How often hours with news are closed again.
+    pub fn close_interval(&self) -> Duration {
+        Duration::from_secs(self.file.close_interval_s)
+    }
+
+    /// Every instant at which a price or mapping rule changes, Unix milliseconds.
+    pub fn changes_ms(&self) -> Vec<i64> {
+        let always = schema::window::Window::new(i64::MIN, i64::MAX);
+        let mut changes = self.prices.change_instants(always);
+        changes.extend(self.tenants.change_instants(always));
+        changes.sort_unstable();
+        changes.dedup();
+        changes
+    }
+
+    /// Where hours are cut.
+    pub fn cuts(&self) -> crate::jobs::close::Cuts {
+        crate::jobs::close::Cuts { zone: self.zone, changes_ms: self.changes_ms() }
+    }
+}

@@ -1,0 +1,3 @@
+//! What runs beside requests. Every job is idempotent and safe to run twice at once.
+
+pub mod close;

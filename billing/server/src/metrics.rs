@@ -1,0 +1,91 @@
+//! What the service says about itself. A fixed number of series, whatever the fleet's size.
+
+use prometheus::{
+    Encoder, Histogram, HistogramOpts, IntCounter, IntCounterVec, IntGauge, Opts, Registry, TextEncoder,
+};
+
+/// Every family of the service.
+pub struct Metrics {
+    registry: Registry,
+    /// Deliveries by outcome: stored, refused, busy.
+    pub deliveries: IntCounterVec,
+    /// Batches stored.
+    pub batches: IntCounter,
+    /// Rows of usage and devices stored, repeats included.
+    pub rows: IntCounter,
+    /// Rows refused and kept as dead letters.
+    pub dead_letters: IntCounter,
+    /// From a delivery's last byte to its durable answer.
+    pub store_seconds: Histogram,
+    /// Hours published.
+    pub hours_closed: IntCounter,
+    /// Hours that didn't add up and were not published.
+    pub hours_broken: IntCounter,
+    /// Failed attempts to close hours.
+    pub close_errors: IntCounter,
+    /// Unix time of the last close that went through.
+    pub last_close: IntGauge,
+}
+
+impl Metrics {
+    /// All families, at zero.
+    pub fn new() -> Self {
+        let registry = Registry::new();
+        let counter = |name: &str, help: &str| {
+            let counter = IntCounter::new(name, help).expect("a valid name");
+            registry.register(Box::new(counter.clone())).expect("registered once");
+            counter
+        };
+        let gauge = |name: &str, help: &str| {
+            let gauge = IntGauge::new(name, help).expect("a valid name");
+            registry.register(Box::new(gauge.clone())).expect("registered once");
+            gauge
+        };
+        let deliveries = IntCounterVec::new(
+            Opts::new("slicemeter_deliveries_total", "Deliveries of collectors, by outcome."),
+            &["outcome"],
+        )
+        .expect("a valid name");
+        registry.register(Box::new(deliveries.clone())).expect("registered once");
+        for outcome in ["stored", "refused", "busy"] {
+            deliveries.with_label_values(&[outcome]);
+        }
+        let store_seconds = Histogram::with_opts(
+            HistogramOpts::new("slicemeter_store_seconds", "Time from a delivery's last byte to its durable answer.")
+                .buckets(vec![0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 5.0, 30.0]),
+        )
+        .expect("valid buckets");
+        registry.register(Box::new(store_seconds.clone())).expect("registered once");
+        Self {
+            deliveries,
+            batches: counter("slicemeter_batches_total", "Batches stored, repeats included."),
+            rows: counter("slicemeter_rows_total", "Rows of usage and devices stored, repeats included."),
+            dead_letters: counter("slicemeter_dead_letters_total", "Rows refused and kept as dead letters."),
+            store_seconds,
+            hours_closed: counter("slicemeter_hours_closed_total", "Revisions of hours published."),
+            hours_broken: counter(
+                "slicemeter_hours_broken_total",
+                "Revisions of hours that did not add up and were not published.",
+            ),
+            close_errors: counter("slicemeter_close_errors_total", "Attempts to close hours that failed."),
+            last_close: gauge(
+                "slicemeter_last_close_timestamp_seconds",
+                "When hours were last looked at and closed without an error.",
+            ),
+            registry,
+        }
+    }
+
+    /// The text exposition.
+    pub fn render(&self) -> String {
+        let mut text = Vec::new();
+        TextEncoder::new().encode(&self.registry.gather(), &mut text).expect("memory takes it");
+        String::from_utf8(text).expect("the exposition is UTF-8")
+    }
+}
+
+impl Default for Metrics {
+    fn default() -> Self {
+        Self::new()
+    }
+}

@@ -1,0 +1,161 @@
+//! A period's statements: read the ledger, rate it, arrange it. What is shown where is decided by the caller.
+
+use crate::config::Loaded;
+use crate::store::{Reader, StoreError};
+use billing::explain::{Explained, Opening, parse_reference};
+use billing::period::{Period, PeriodError};
+use billing::rating::{self, RateError};
+use billing::statement::{self, Bill, Context, Statement, Status};
+use billing::tenant::TenantId;
+use schema::units::HOUR_MS;
+use schema::window::Window;
+use std::collections::BTreeSet;
+
+/// Why there is no report.
+#[derive(Debug, thiserror::Error)]
+pub enum ReportError {
+    /// Not a period.
+    #[error(transparent)]
+    Period(#[from] PeriodError),
+    /// Nothing is published in the period.
+    #[error("no hour of {0} is published: `slicemeter period list` shows the months with data")]
+    NoData(String),
+    /// No statement of that tenant.
+    #[error("{tenant:?} has no statement in {period}; those with one: {have}")]
+    UnknownTenant {
+        /// As asked.
+        tenant: String,
+        /// The period's label.
+        period: String,
+        /// Tenants with a statement, for the operator.
+        have: String,
+    },
+    /// Not a line of a statement.
+    #[error("{0:?} is no line of a statement: write it as it is printed, such as VIS-2026-09-L3")]
+    UnknownLine(String),
+    /// The ledger can't be rated.
+    #[error("the ledger can't be rated")]
+    Rate(#[from] RateError),
+    /// The store failed.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+/// All statements of a period.
+///
+/// # Errors
+/// See [`ReportError`].
+pub async fn bill(reader: &Reader, config: &Loaded, period: &Period) -> Result<Bill, ReportError> {
+    let window = period.window();
+    let published = reader.published(window).await?;
+    if published.hours == 0 {
+        return Err(ReportError::NoData(period.label().into()));
+    }
+    let changes_ms = config.changes_ms();
+    let (usage, devices, owners, prices, mapping) = tokio::try_join!(
+        reader.usage_totals(window, &changes_ms),
+        reader.device_totals(window, &changes_ms),
+        reader.owners(window),
+        reader.version("prices.toml", config.prices.hash()),
+        reader.version("tenants.toml", config.tenants.hash()),
+    )?;
+    let rated = rating::rate(&usage, &devices, &owners, &config.tenants, &config.prices, &config.currency)?;
+    let last_end_ms = i64::from(published.last_hour_s) * 1000 + HOUR_MS;
+    let context = Context {
+        period: period.clone(),
+        status: Status::Provisional,
+        mode: config.mode(),
+        revision: 1,
+        prices,
+        mapping,
+        data_through_ms: Some(last_end_ms.min(published.newest_ms)),
+    };
+    Ok(statement::prepare(&context, &rated, &devices, &config.tenants))
+}
+
+/// A tenant's statement of a bill.
+///
+/// # Errors
+/// The tenant has none in this period.
+pub fn of_tenant<'a>(bill: &'a Bill, tenant: &str) -> Result<&'a Statement, ReportError> {
+    bill.tenants.iter().find(|s| s.tenant.id.as_str() == tenant).ok_or_else(|| ReportError::UnknownTenant {
+        tenant: tenant.into(),
+        period: bill.platform.context.period.label().into(),
+        have: bill.tenants.iter().map(|s| s.tenant.id.as_str()).collect::<Vec<_>>().join(", "),
+    })
+}
+
+/// The period that a statement's number ends in: `VIS-2026-09` is of 2026-09.
+pub fn period_of_number(number: &str, config: &Loaded) -> Option<Period> {
+    let ends = number.match_indices('-').map(|(at, _)| &number[at + 1..]);
+    ends.filter_map(|end| Period::parse(end, config.zone).ok()).next()
+}
+
+/// A line of a statement (`VIS-2026-09-L3`), opened, with the statement it is on. `may_see` says whose lines are there for
+/// whoever asks; others aren't.
+///
+/// # Errors
+/// See [`ReportError`]; a line that may not be seen is an unknown one.
+pub async fn explain(
+    reader: &Reader,
+    config: &Loaded,
+    reference: &str,
+    may_see: impl Fn(&TenantId) -> bool,
+) -> Result<(Statement, Explained), ReportError> {
+    let unknown = || ReportError::UnknownLine(reference.into());
+    let (number, line) = parse_reference(reference).ok_or_else(unknown)?;
+    let period = period_of_number(number, config).ok_or_else(unknown)?;
+    let bill = match bill(reader, config, &period).await {
+        Err(ReportError::NoData(_)) => return Err(unknown()),
+        other => other?,
+    };
+    let statement = bill.tenants.into_iter().find(|s| s.number == number && may_see(&s.tenant.id)).ok_or_else(unknown)?;
+    let line = statement.lines.iter().find(|l| l.number == line).ok_or_else(unknown)?.clone();
+    let owners = reader.owners(period.window()).await?;
+    let usage = reader.line_hours(&line.key, period.window()).await?;
+    let own: Vec<_> = usage
+        .into_iter()
+        .filter(|row| {
+            let (resolved, key) = rating::line_of(row, &owners, &config.tenants, &config.prices);
+            resolved.tenant == statement.tenant.id && key == line.key
+        })
+        .collect();
+    let workloads: BTreeSet<_> = own.iter().map(|row| row.workload).collect();
+    let devices: BTreeSet<_> = own.iter().map(|row| row.device.clone()).collect();
+    let ends = own.iter().fold(None, |ends: Option<Window>, row| {
+        let s = row.segment;
+        Some(ends.map_or(s, |e| Window::new(e.start_ms.min(s.start_ms), e.end_ms.max(s.end_ms))))
+    });
+    let slices = match ends {
+        Some(window) => reader.slices(&workloads, &devices, window).await?,
+        None => Vec::new(),
+    };
+    let opening = Opening {
+        usage: &own,
+        slices: &slices,
+        owners: &owners,
+        tenants: &config.tenants,
+        prices: &config.prices,
+    };
+    let explained = Explained::open(&statement, &line, opening);
+    Ok((statement, explained))
+}
+
+/// The months with published hours, newest first.
+///
+/// # Errors
+/// The store failed.
+pub async fn months(reader: &Reader, config: &Loaded) -> Result<Vec<Period>, ReportError> {
+    let span = reader.span().await?;
+    let mut months = Vec::new();
+    if span.last_hour_s == 0 {
+        return Ok(months);
+    }
+    let mut at_ms = i64::from(span.last_hour_s) * 1000;
+    while at_ms >= i64::from(span.first_hour_s) * 1000 {
+        let month = Period::month_of(at_ms, config.zone)?;
+        at_ms = month.window().start_ms - 1;
+        months.push(month);
+    }
+    Ok(months)
+}

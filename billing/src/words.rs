@@ -1,0 +1,168 @@
+//! The words that people read, in one place: a text, a page and a file never name one thing differently.
+
+use crate::period::Period;
+use crate::rating::{LineKey, LinePrice};
+use crate::statement::{Mode, Status};
+use crate::tenant::{MatchedBy, Tenants};
+use schema::wire::{Quality, Sharing};
+
+/// How a device is divided, as a statement names it.
+pub fn sharing(sharing: Sharing) -> &'static str {
+    match sharing {
+        Sharing::Whole => "exclusive",
+        Sharing::TimeSliced => "time-sliced",
+        Sharing::Mps => "MPS",
+        Sharing::Mig => "MIG",
+        Sharing::MigShared => "MIG, shared",
+        Sharing::Vgpu => "vGPU",
+        Sharing::Unspecified => "sharing unknown to this version",
+    }
+}
+
+/// The unit of natural time: what an hour is an hour of.
+pub fn natural_unit(sharing: Sharing) -> &'static str {
+    match sharing {
+        Sharing::Whole | Sharing::Unspecified => "dev-h",
+        Sharing::Mig => "inst-h",
+        Sharing::TimeSliced | Sharing::MigShared => "slot-h",
+        Sharing::Mps => "client-h",
+        Sharing::Vgpu => "vm-h",
+    }
+}
+
+/// One word for a quality.
+pub fn quality(quality: Quality) -> &'static str {
+    match quality {
+        Quality::Measured => "measured",
+        Quality::Allocated => "allocated",
+        Quality::Estimated => "estimated",
+        Quality::Unspecified => "quality unknown to this version",
+    }
+}
+
+/// How well a line is known: of what is held, and of its busy time where that is known less well.
+pub fn line_quality(key: &LineKey) -> String {
+    if key.unwatched {
+        return format!("{} (scheduler record)", quality(key.quality));
+    }
+    match (key.quality, key.busy_quality) {
+        (Quality::Measured, Quality::Estimated) => "estimated busy".into(),
+        (held, _) => quality(held).into(),
+    }
+}
+
+/// A model without its maker: `H100 80GB HBM3`.
+pub fn short_model(model: &str) -> &str {
+    model.strip_prefix("NVIDIA ").unwrap_or(model)
+}
+
+/// What a line is: `A100 MIG 3g.40gb`, `L40S time-sliced, 1 of 4`.
+pub fn line_what(key: &LineKey) -> String {
+    let model = short_model(&key.model);
+    let of = |share: &schema::share::Share| format!("{} of {}", share.num, share.den);
+    match key.sharing {
+        Sharing::Mig => format!("{model} MIG {}", key.profile),
+        Sharing::MigShared => format!("{model} MIG {}, shared", key.profile),
+        Sharing::TimeSliced | Sharing::Mps | Sharing::Vgpu => {
+            format!("{model} {}, {}", sharing(key.sharing), of(&key.share))
+        }
+        Sharing::Whole | Sharing::Unspecified => format!("{model} {}", sharing(key.sharing)),
+    }
+}
+
+/// Why there is no amount, or the price.
+pub fn price(price: &LinePrice) -> String {
+    match price {
+        LinePrice::Priced { per_gpu_hour, .. } => per_gpu_hour.to_string(),
+        LinePrice::UnknownModel | LinePrice::NotAtThisTime => "unpriced".into(),
+    }
+}
+
+/// What to do about a line without a price; `None` where there is one.
+pub fn unpriced_remedy(price: &LinePrice, model: &str) -> Option<String> {
+    match price {
+        LinePrice::Priced { .. } => None,
+        LinePrice::UnknownModel => {
+            Some(format!("no price names {model}: add a [[price]] for it to prices.toml"))
+        }
+        LinePrice::NotAtThisTime => {
+            Some(format!("no price of {model} holds at that time: extend one in prices.toml"))
+        }
+    }
+}
+
+/// `PROVISIONAL` or `FINAL`.
+pub fn status(status: Status) -> &'static str {
+    match status {
+        Status::Provisional => "PROVISIONAL",
+        Status::Final => "FINAL",
+    }
+}
+
+/// The watermark of a mode; `None` where amounts are due.
+pub fn watermark(mode: Mode) -> Option<&'static str> {
+    match mode {
+        Mode::Showback => Some("SHOWBACK - not an invoice"),
+        Mode::Chargeback => None,
+    }
+}
+
+/// What the sum of a statement is called.
+pub fn total(mode: Mode) -> &'static str {
+    match mode {
+        Mode::Showback => "TOTAL",
+        Mode::Chargeback => "DUE",
+    }
+}
+
+/// What the sum of the platform's statement is called: nobody owes it.
+pub const PLATFORM_TOTAL: &str = "TOTAL";
+
+/// What decided whose usage was, with the rule's words and the time in which it counts.
+pub fn matched_by(by: &MatchedBy, tenants: &Tenants, period: &Period) -> String {
+    let date = |at_ms| crate::instant::local(at_ms, period.zone()).format("%Y-%m-%d %H:%M").to_string();
+    match by {
+        MatchedBy::Rule(number) => match tenants.rules().get(number - 1) {
+            Some(rule) => format!(
+                "rule {number}: {} ({} to {})",
+                rule.describe(),
+                rule.from_ms.map_or_else(|| "always".into(), date),
+                rule.to_ms.map_or_else(|| "for ever".into(), date),
+            ),
+            None => format!("rule {number} of another version"),
+        },
+        MatchedBy::Attribute(attribute) => format!("no rules are written; {attribute} names the tenant"),
+        MatchedBy::NoOwner => "no owner was found".into(),
+        MatchedBy::NoRule => "an owner is known and no rule matches it".into(),
+    }
+}
+
+/// Milliseconds as hours for people: whole, or with up to three decimals, rounded down.
+pub fn hours(ms: i64) -> String {
+    let (whole, rest) = (ms / schema::units::HOUR_MS, ms % schema::units::HOUR_MS);
+    let decimals = format!("{:03}", rest * 1_000 / schema::units::HOUR_MS);
+    let decimals = decimals.trim_end_matches('0');
+    let whole = crate::money::group_thousands(&whole.to_string());
+    if decimals.is_empty() { whole } else { format!("{whole}.{decimals}") }
+}
+
+/// Device time with thousands separators and all 9 decimals.
+pub fn gpu_hours(quantity: schema::units::NanoGpuHours) -> String {
+    let text = quantity.to_string();
+    let (sign, digits) = text.strip_prefix('-').map_or(("", text.as_str()), |digits| ("-", digits));
+    let (whole, decimals) = digits.split_once('.').expect("nine decimals are always printed");
+    format!("{sign}{}.{decimals}", crate::money::group_thousands(whole))
+}
+
+/// Device time without decimals that are zero: `480`, `308.571428571`.
+pub fn gpu_hours_short(quantity: schema::units::NanoGpuHours) -> String {
+    gpu_hours(quantity).trim_end_matches('0').trim_end_matches('.').to_string()
+}
+
+/// Millijoules as kWh with 3 decimals, rounded toward zero.
+pub fn kwh(energy_mj: i64) -> String {
+    // 1 kWh is 3.6e9 millijoules.
+    let wh = energy_mj / 3_600_000;
+    let whole = crate::money::group_thousands(&(wh.abs() / 1_000).to_string());
+    format!("{}{whole}.{:03}", if wh < 0 { "-" } else { "" }, wh.abs() % 1_000)
+}

@@ -1,0 +1,28 @@
+//! The example parses, and what is wrong is refused with the file, the key and the remedy.
+
+use super::*;
+
+#[test]
+fn the_example_holds_every_default() {
+    let config = Config::parse(include_str!("../../collector.example.toml"), "collector.example.toml").expect("parses");
+    assert_eq!(config.sample.cadence(), Sample::default().cadence());
+    assert_eq!(config.spool.bytes_max, Spool::default().bytes_max);
+    assert_eq!(config.http.listen, Http::default().listen);
+    assert_eq!(config.warnings(), Vec::<String>::new());
+}
+
+#[test]
+fn errors_name_file_key_and_remedy() {
+    let cases = [
+        ("[node]\ncluster = \"c\"\ncolour = 1\n", "colour"),
+        ("[node]\n", "cluster"),
+        ("[node]\ncluster = \"c\"\n[sample]\nwindow_ms = 7000\n", "sample.window_ms: 7000 doesn't divide 15 minutes"),
+        ("[node]\ncluster = \"c\"\n[sample]\nprocesses_ms = 7000\n", "sample.processes_ms"),
+        ("[node]\ncluster = \"c\"\n[server]\nurl = \"example.org\"\n", "server.url"),
+        ("[node]\ncluster = \"c\"\n[spool]\nbytes_max = 1\n", "spool.segment_bytes_max"),
+    ];
+    for (text, want) in cases {
+        let error = Config::parse(text, "c.toml").expect_err(text).to_string();
+        assert!(error.contains(want) && error.starts_with("c.toml: ") && error.contains("; "), "{error}");
+    }
+}

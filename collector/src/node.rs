@@ -1,0 +1,178 @@
+//! A node without threads, sockets or files: the sampling of `run`, driven by hand. Tests and simulations let a month
+//! pass in seconds with it, many nodes in one process.
+
+use crate::batch::Maker;
+use crate::clock::{Clock, ManualClock, Step, Timeline};
+use crate::config::{BusySource, Cadence};
+use crate::device::NvmlSource;
+use crate::owner::{OwnerLookup, Procfs};
+use crate::reading::Source;
+use crate::sampler::Sampler;
+use schema::id::Incarnation;
+use schema::wire::{Batch, Loss};
+use std::path::PathBuf;
+use std::sync::Arc;
+
+/// What a node is told.
+#[derive(Debug, Clone)]
+pub struct NodeConfig {
+    /// Cluster's name.
+    pub cluster: String,
+    /// Node's name.
+    pub node: String,
+    /// NVML library to load; copies of the simulated one under different paths are different nodes.
+    pub nvml_library: PathBuf,
+    /// The `/proc` that fits it.
+    pub procfs: PathBuf,
+    /// File with user names.
+    pub passwd: Option<PathBuf>,
+    /// Periods, window and budget.
+    pub cadence: Cadence,
+    /// What busy means outside MIG.
+    pub busy: BusySource,
+    /// Identity of this collector start; random in `run`, chosen where a run must be repeatable.
+    pub incarnation: Incarnation,
+}
+
+/// Sampling, attribution and batches of one node: what `run` and a simulation share.
+pub struct Engine {
+    clock: Arc<dyn Clock>,
+    timeline: Timeline,
+    /// The sampling state.
+    pub sampler: Sampler,
+    maker: Maker,
+    /// Steps of the wall clock seen so far.
+    pub clock_steps: u64,
+}
+
+impl Engine {
+    /// An engine that starts now.
+    pub fn new(clock: Arc<dyn Clock>, cadence: Cadence, busy: BusySource, maker: Maker) -> Self {
+        Self { timeline: Timeline::new(&*clock), clock, sampler: Sampler::new(cadence, busy), maker, clock_steps: 0 }
+    }
+
+    /// The present in UTC as windows count it, Unix milliseconds.
+    pub fn now_ms(&self) -> i64 {
+        self.timeline.at(self.clock.boot_ms())
+    }
+
+    /// The collector start that batches are of.
+    pub fn incarnation(&self) -> Incarnation {
+        self.maker.incarnation()
+    }
+
+    fn has_boot_id(&self) -> bool {
+        !self.maker.boot_id.is_empty()
+    }
+
+    /// The kernel's boot id, which batches carry.
+    pub fn set_boot_id(&mut self, boot_id: String) {
+        self.maker.boot_id = boot_id;
+    }
+
+    fn check_clock(&mut self) {
+        match self.timeline.check(&*self.clock) {
+            Step::None => {}
+            Step::Ahead { to_ms, .. } => {
+                self.clock_steps += 1;
+                self.sampler.stepped(to_ms);
+            }
+            Step::Back { .. } => self.clock_steps += 1,
+        }
+    }
+
+    /// One tick, and the batches of the windows that it finished. `losses` travel with the next batch.
+    pub fn tick(&mut self, source: &mut dyn Source, owners: &mut dyn OwnerLookup, losses: &mut Vec<Loss>) -> Vec<Batch> {
+        self.check_clock();
+        let timeline = self.timeline;
+        let now_ms = self.now_ms();
+        self.sampler.tick(now_ms, &|boot_ms| timeline.at(boot_ms), source, owners);
+        self.batches(losses)
+    }
+
+    /// A tick while NVML is let go of.
+    pub fn released(&mut self, losses: &mut Vec<Loss>) -> Vec<Batch> {
+        self.check_clock();
+        self.sampler.released(self.now_ms());
+        self.batches(losses)
+    }
+
+    fn batches(&mut self, losses: &mut Vec<Loss>) -> Vec<Batch> {
+        let now_ms = self.now_ms();
+        let closed = self.sampler.take_windows(now_ms);
+        if closed.is_empty() {
+            return Vec::new();
+        }
+        self.maker.make(closed, std::mem::take(losses), now_ms)
+    }
+
+    /// What is known of the window that isn't finished, at the end of a run.
+    pub fn finish(&mut self) -> Vec<Batch> {
+        let now_ms = self.now_ms();
+        let closed = self.sampler.finish();
+        self.maker.make(closed, Vec::new(), now_ms)
+    }
+}
+
+/// A node in virtual time.
+pub struct Node {
+    clock: ManualClock,
+    cadence: Cadence,
+    engine: Engine,
+    source: NvmlSource,
+    owners: Procfs,
+}
+
+impl Node {
+    /// A node whose time starts at the clock's present. The library is loaded at the first tick.
+    pub fn new(config: NodeConfig, clock: ManualClock) -> Self {
+        let shared: Arc<dyn Clock> = Arc::new(clock.clone());
+        let owners = Procfs::new(config.procfs, config.passwd);
+        let maker = Maker::new(config.cluster, config.node, String::new(), config.incarnation);
+        Self {
+            engine: Engine::new(shared.clone(), config.cadence, config.busy, maker),
+            source: NvmlSource::new(Some(config.nvml_library.into_os_string()), shared),
+            cadence: config.cadence,
+            clock,
+            owners,
+        }
+    }
+
+    /// Reads the node at the clock's present; batches of windows that this finished.
+    pub fn tick(&mut self) -> Vec<Batch> {
+        // A simulated library fills its `/proc` when it is loaded, which is at the first tick.
+        if !self.engine.has_boot_id() {
+            self.engine.set_boot_id(self.owners.boot_id());
+        }
+        self.engine.tick(&mut self.source, &mut self.owners, &mut Vec::new())
+    }
+
+    /// The instant of the next tick: the next multiple of the gauges' period, Unix milliseconds.
+    pub fn next_tick_ms(&self) -> i64 {
+        let period = self.cadence.gauges_ms;
+        (self.clock.wall_ms().div_euclid(period) + 1) * period
+    }
+
+    /// Lets time pass up to `unix_ms`, ticking on the way. `before_tick` is called with each tick's instant in Unix
+    /// milliseconds before it, to set the simulated library's clock.
+    pub fn advance_to(&mut self, unix_ms: i64, before_tick: &mut dyn FnMut(i64)) -> Vec<Batch> {
+        let mut batches = Vec::new();
+        while self.next_tick_ms() <= unix_ms {
+            let at = self.next_tick_ms();
+            self.clock.advance_to(at);
+            before_tick(at);
+            batches.extend(self.tick());
+        }
+        batches
+    }
+
+    /// What is known of the unfinished window, at the end.
+    pub fn flush(&mut self) -> Vec<Batch> {
+        self.engine.finish()
+    }
+
+    /// The sampling state, to look at.
+    pub fn sampler(&self) -> &Sampler {
+        &self.engine.sampler
+    }
+}

@@ -1,0 +1,58 @@
+//! Whose a process is: the seam between a PID and an owner record.
+
+mod cgroup;
+mod passwd;
+mod procfs;
+
+pub use cgroup::{Layer, layers};
+pub use procfs::Procfs;
+
+use schema::id::WorkloadId;
+use schema::owner::{Owner, OwnerKind};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// An owner with its identity worked out once.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OwnerRecord {
+    /// The record as it travels.
+    pub owner: Owner,
+    /// Its identity.
+    pub workload: WorkloadId,
+}
+
+impl OwnerRecord {
+    /// A record with its identity.
+    pub fn new(owner: Owner) -> Arc<Self> {
+        let workload = owner.workload();
+        Arc::new(Self { owner, workload })
+    }
+
+    /// The owner of processes that nothing can be read of. They are one workload, so that it stays bounded.
+    pub fn unknown(evidence: String) -> Arc<Self> {
+        Self::new(Owner { kind: OwnerKind::Unknown, attributes: BTreeMap::new(), evidence })
+    }
+}
+
+/// What is known of a process.
+#[derive(Debug, Clone)]
+pub struct ProcessOwner {
+    /// Whose it is.
+    pub owner: Arc<OwnerRecord>,
+    /// Kernel's start time, with the PID the identity of the process; 0 where unknown.
+    pub start_ticks: u64,
+    /// When it started, Unix milliseconds.
+    pub started_ms: Option<i64>,
+    /// Whether it is the MPS server, whose memory and time are its clients'.
+    pub mps_server: bool,
+}
+
+/// Finds owners. An implementation keeps what it found and never fails: an owner that can't be found is `Unknown`.
+pub trait OwnerLookup: Send {
+    /// The owner of a host PID as of now.
+    fn lookup(&mut self, pid: u32) -> ProcessOwner;
+    /// Whether the process with this start time still lives; `None` where that can't be known.
+    fn is_alive(&mut self, pid: u32, start_ticks: u64) -> Option<bool>;
+    /// Forgets processes that aren't in this list.
+    fn keep_only(&mut self, pids: &[u32]);
+}

@@ -1,0 +1,207 @@
+//! Owners from `/proc`: the cgroup chain of a process, else its user. Read once for each (PID, start time), because a
+//! PID comes back as another process.
+
+use super::cgroup::{Layer, layers};
+use super::passwd::Passwd;
+use super::{OwnerLookup, OwnerRecord, ProcessOwner};
+use schema::owner::{Owner, OwnerKind, key};
+use std::collections::{BTreeMap, HashMap};
+use std::path::PathBuf;
+use std::sync::Arc;
+
+/// Kernel ticks per second as user space sees them: fixed at 100 on every Linux that NVIDIA supports.
+const TICKS_PER_S: i64 = 100;
+
+/// A `/proc` and what was found in it.
+pub struct Procfs {
+    root: PathBuf,
+    passwd: Passwd,
+    boot_s: Option<i64>,
+    cache: HashMap<u32, ProcessOwner>,
+    unresolved: u64,
+}
+
+impl Procfs {
+    /// Over the `/proc` at `root`, with user names from `passwd` where given.
+    pub fn new(root: PathBuf, passwd: Option<PathBuf>) -> Self {
+        Self { root, passwd: Passwd::new(passwd), boot_s: None, cache: HashMap::new(), unresolved: 0 }
+    }
+
+    /// The kernel's boot id; empty where it can't be read.
+    pub fn boot_id(&self) -> String {
+        self.read("sys/kernel/random/boot_id").map(|id| id.trim().to_owned()).unwrap_or_default()
+    }
+
+    /// Look-ups so far that found no process.
+    pub fn unresolved(&self) -> u64 {
+        self.unresolved
+    }
+
+    fn read(&self, path: &str) -> Option<String> {
+        std::fs::read(self.root.join(path)).ok().map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
+    }
+
+    /// Command name and start ticks from `stat`; the name may itself hold spaces and parentheses.
+    fn stat(&self, pid: u32) -> Option<(String, u64)> {
+        let stat = self.read(&format!("{pid}/stat"))?;
+        let (open, close) = (stat.find('(')?, stat.rfind(')')?);
+        let name = stat.get(open + 1..close)?.to_owned();
+        // Field 22 of the line is the 20th after the name.
+        let ticks = stat.get(close + 1..)?.split_whitespace().nth(19)?.parse().ok()?;
+        Some((name, ticks))
+    }
+
+    /// Start instant; second-granular boot time makes it up to a second early.
+    fn started_ms(&mut self, ticks: u64) -> Option<i64> {
+        if self.boot_s.is_none() {
+            self.boot_s = self
+                .read("stat")
+                .and_then(|stat| stat.lines().find_map(|line| line.strip_prefix("btime ")?.trim().parse().ok()));
+        }
+        Some(self.boot_s? * 1000 + i64::try_from(ticks).ok()? * 1000 / TICKS_PER_S)
+    }
+
+    /// Real user id.
+    fn uid(&self, pid: u32) -> Option<u32> {
+        let status = self.read(&format!("{pid}/status"))?;
+        let line = status.lines().find_map(|line| line.strip_prefix("Uid:"))?;
+        line.split_whitespace().next()?.parse().ok()
+    }
+
+    fn resolve(&mut self, pid: u32) -> Arc<OwnerRecord> {
+        let file = self.read(&format!("{pid}/cgroup")).unwrap_or_default();
+        let (chain, line) = layers(&file);
+        let uid = self.uid(pid);
+        let (kind, mut attributes) = identity(&chain);
+        let mut evidence = line.to_owned();
+        let user = match kind {
+            OwnerKind::Unspecified => uid,
+            // A container of the daemon's runs as root for everybody: its user says nothing.
+            OwnerKind::Container | OwnerKind::Kubernetes | OwnerKind::Vm => user_layer(&chain),
+            _ => user_layer(&chain).or(uid),
+        };
+        if let Some(uid) = user {
+            attributes.insert(key::UID.into(), uid.to_string());
+            if let Some(name) = self.passwd.name(uid) {
+                attributes.insert(key::USER.into(), name);
+            }
+        }
+        let kind = match (kind, user) {
+            (OwnerKind::Unspecified, Some(uid)) => {
+                evidence = format!("uid {uid}; cgroup {:?}", file.lines().next().unwrap_or_default());
+                OwnerKind::User
+            }
+            (OwnerKind::Unspecified, None) => return OwnerRecord::unknown(format!("pid {pid}: cgroup and status can't be read")),
+            (kind, _) => kind,
+        };
+        OwnerRecord::new(Owner { kind, attributes, evidence })
+    }
+}
+
+fn user_layer(chain: &[Layer]) -> Option<u32> {
+    chain.iter().find_map(|layer| match layer {
+        Layer::User { uid } => Some(*uid),
+        Layer::Slurm { uid, .. } => *uid,
+        _ => None,
+    })
+}
+
+/// The workload that a chain names: the innermost pod, else job, container, machine, user, unit.
+fn identity(chain: &[Layer]) -> (OwnerKind, BTreeMap<String, String>) {
+    let mut found = (OwnerKind::Unspecified, BTreeMap::new());
+    let mut rank = 0;
+    for layer in chain {
+        let (own_rank, kind, attributes) = match layer {
+            Layer::Pod { uid, container } => {
+                let container = container.clone().map(|id| (key::CONTAINER_ID, id));
+                (6, OwnerKind::Kubernetes, [Some((key::POD_UID, uid.clone())), container])
+            }
+            Layer::Slurm { job, .. } => (5, OwnerKind::Slurm, [Some((key::SLURM_JOB, job.clone())), None]),
+            Layer::Container { id } => (4, OwnerKind::Container, [Some((key::CONTAINER_ID, id.clone())), None]),
+            Layer::Machine { name } => (3, OwnerKind::Vm, [Some((key::VM_ID, name.clone())), None]),
+            Layer::User { .. } => (2, OwnerKind::User, [None, None]),
+            Layer::Unit { name } => (1, OwnerKind::Systemd, [Some((key::UNIT, name.clone())), None]),
+        };
+        if own_rank >= rank {
+            rank = own_rank;
+            found = (kind, attributes.into_iter().flatten().map(|(key, value)| (key.to_owned(), value)).collect());
+        }
+    }
+    found
+}
+
+impl OwnerLookup for Procfs {
+    fn lookup(&mut self, pid: u32) -> ProcessOwner {
+        let Some((name, start_ticks)) = self.stat(pid) else {
+            self.unresolved += 1;
+            let owner = OwnerRecord::unknown(format!("pid {pid} isn't in {}", self.root.display()));
+            return ProcessOwner { owner, start_ticks: 0, started_ms: None, mps_server: false };
+        };
+        if let Some(known) = self.cache.get(&pid).filter(|known| known.start_ticks == start_ticks) {
+            return known.clone();
+        }
+        let found = ProcessOwner {
+            owner: self.resolve(pid),
+            start_ticks,
+            started_ms: self.started_ms(start_ticks),
+            mps_server: name.starts_with("nvidia-cuda-mps"),
+        };
+        self.cache.insert(pid, found.clone());
+        found
+    }
+
+    fn is_alive(&mut self, pid: u32, start_ticks: u64) -> Option<bool> {
+        if start_ticks == 0 {
+            return None;
+        }
+        Some(self.stat(pid).is_some_and(|(_, ticks)| ticks == start_ticks))
+    }
+
+    fn keep_only(&mut self, pids: &[u32]) {
+        self.cache.retain(|pid, _| pids.contains(pid));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn write(root: &std::path::Path, path: &str, text: &str) {
+        let file = root.join(path);
+        std::fs::create_dir_all(file.parent().expect("a file lies in a folder")).expect("folder");
+        std::fs::write(file, text).expect("file");
+    }
+
+    fn stat(pid: u32, ticks: u64) -> String {
+        format!("{pid} (odd) name) S 1 {pid} {pid} 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 {ticks} 0 0\n")
+    }
+
+    #[test]
+    fn a_reused_pid_is_another_process() {
+        let dir = tempfile::tempdir().expect("folder");
+        write(dir.path(), "stat", "cpu 0\nbtime 1000\n");
+        write(dir.path(), "7/stat", &stat(7, 500));
+        write(dir.path(), "7/status", "Name:\tx\nUid:\t1000\t1000\t1000\t1000\n");
+        write(dir.path(), "7/cgroup", "0::/system.slice/slurmstepd.scope/job_1/step_0/user/task_0\n");
+        write(dir.path(), "passwd", "ada:x:1000:1000::/:/bin/sh\n");
+        let mut procfs = Procfs::new(dir.path().into(), Some(dir.path().join("passwd")));
+        let first = procfs.lookup(7);
+        assert_eq!((first.started_ms, first.start_ticks), (Some(1_005_000), 500));
+        assert_eq!(first.owner.owner.kind, OwnerKind::Slurm);
+        assert_eq!(first.owner.owner.attributes[key::USER], "ada");
+        write(dir.path(), "7/stat", &stat(7, 900));
+        write(dir.path(), "7/cgroup", "0::/\n");
+        assert_eq!(procfs.is_alive(7, 500), Some(false));
+        assert_eq!(procfs.lookup(7).owner.owner.kind, OwnerKind::User);
+    }
+
+    #[test]
+    fn a_process_that_is_not_there_is_unknown_and_counted() {
+        let dir = tempfile::tempdir().expect("folder");
+        let mut procfs = Procfs::new(dir.path().into(), None);
+        let (a, b) = (procfs.lookup(1), procfs.lookup(2));
+        assert_eq!(a.owner.owner.kind, OwnerKind::Unknown);
+        assert_eq!(a.owner.workload, b.owner.workload);
+        assert_eq!(procfs.unresolved(), 2);
+    }
+}

@@ -1,0 +1,100 @@
+//! A tenant's statement as a page, to read and to print.
+
+use super::{Heading, Links, STYLE, html};
+use crate::line::{LineView, percent, unpriced};
+use askama::Template;
+use billing::statement::{ProofRow, Statement, by_model};
+use billing::words;
+
+#[derive(Template)]
+#[template(path = "statement.html")]
+struct StatementPage<'a> {
+    style: &'static str,
+    links: &'a Links,
+    heading: Heading,
+    number: &'a str,
+    tenant: &'a str,
+    path: &'a str,
+    cost_centre: Option<&'a str>,
+    currency: &'a str,
+    lines: Vec<LinkedLine>,
+    total_word: &'static str,
+    total_gpu_hours: String,
+    total: String,
+    rounding: String,
+    exact: String,
+    went: [(&'static str, String); 3],
+    proof: Vec<ProofView>,
+    models: Vec<ProofView>,
+    coverage: String,
+    energy_kwh: String,
+    notes: Vec<String>,
+}
+
+/// A line and where it is opened.
+pub(super) struct LinkedLine {
+    pub view: LineView,
+    pub href: Option<String>,
+}
+
+/// A row of the proof: a device, or all devices of a model.
+struct ProofView {
+    name: String,
+    model: String,
+    parts: Vec<String>,
+    capacity: String,
+}
+
+impl ProofView {
+    fn of(name: String, row: &ProofRow) -> Self {
+        Self {
+            name,
+            model: words::short_model(&row.model).into(),
+            parts: row.parts().into_iter().map(|(_, part)| words::gpu_hours_short(part)).collect(),
+            capacity: words::gpu_hours_short(row.capacity),
+        }
+    }
+}
+
+fn count(devices: usize) -> String {
+    if devices == 1 { "1 device".into() } else { format!("{devices} devices") }
+}
+
+/// The page of a statement.
+pub fn statement(statement: &Statement, links: &Links) -> String {
+    let (totals, currency) = (&statement.totals, &statement.currency);
+    let lines = statement.lines.iter().map(|line| {
+        let view = LineView::of(line, currency);
+        LinkedLine { href: links.line(&statement.number, &view.number), view }
+    });
+    let went = &statement.where_it_went;
+    let models = by_model(&statement.proof);
+    html(&StatementPage {
+        style: STYLE,
+        links,
+        heading: Heading::of(&statement.context),
+        number: &statement.number,
+        tenant: &statement.tenant.name,
+        path: &statement.path,
+        cost_centre: statement.tenant.cost_centre.as_deref(),
+        currency: currency.code(),
+        lines: lines.collect(),
+        total_word: words::total(statement.context.mode),
+        total_gpu_hours: words::gpu_hours(totals.quantity),
+        total: currency.show(totals.amount),
+        rounding: totals.rounding.to_string(),
+        exact: totals.exact.to_string(),
+        went: [
+            ("busy", currency.show(went.busy)),
+            ("held, not busy", currency.show(went.not_busy)),
+            ("use unknown", currency.show(went.unknown)),
+        ],
+        proof: statement.proof.iter().map(|row| ProofView::of(row.device.clone(), row)).collect(),
+        models: models.iter().map(|m| ProofView::of(count(m.devices), &m.sum)).collect(),
+        coverage: percent(statement.coverage().basis_points()),
+        energy_kwh: words::kwh(totals.energy_mj),
+        notes: unpriced(
+            statement.lines.iter().map(|l| (format!("L{}", l.number), &l.key.price, l.key.model.as_str())),
+        ),
+    })
+}

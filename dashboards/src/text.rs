@@ -1,0 +1,12 @@
+//! Statements, the fleet and an opened line as text: aligned, at most 110 columns, readable aloud.
+
+mod explain;
+mod fleet;
+mod statement;
+
+pub use explain::explain;
+pub use fleet::fleet;
+pub use statement::{platform, statement};
+
+pub(crate) use explain::{price as price_sentence, sum_of_hours};
+pub(crate) use fleet::{check, of_fleet};

@@ -1,0 +1,33 @@
+-- The rows of the usage ledger that a line of a statement sums, by the hour: everything of the window with the line's model,
+-- profile, sharing, share and qualities. Which of them are the line's tenant's is decided by rating.
+WITH
+published AS
+(
+    SELECT hour, max(revision) AS revision
+    FROM hour_pointers
+    WHERE hour >= toDateTime(intDiv({start_ms:Int64}, 3600000) * 3600, 'UTC') AND hour < toDateTime(intDiv({end_ms:Int64} + 3599999, 3600000) * 3600, 'UTC')
+    GROUP BY hour
+)
+SELECT
+    segment_start_ms AS from_ms,
+    segment_end_ms AS to_ms,
+    toString(cluster) AS cluster_name,
+    toString(node) AS node_name,
+    toString(device) AS device_uuid,
+    toString(model) AS model_name,
+    workload,
+    toString(profile) AS profile_name,
+    sharing, share_num, share_den, quality, busy_kind, busy_quality,
+    natural_ms AS natural,
+    held_nano AS held,
+    busy_nano AS busy,
+    unknown_nano AS unknown,
+    energy_mj AS energy,
+    memory_byte_ms AS memory
+FROM usage_hourly
+WHERE (hour, revision) IN published
+  AND segment_start_ms >= {start_ms:Int64} AND segment_start_ms < {end_ms:Int64}
+  AND model = {model:String} AND profile = {profile:String} AND sharing = {sharing:UInt8}
+  AND share_num = {share_num:UInt32} AND share_den = {share_den:UInt32}
+  AND quality = {quality:UInt8} AND busy_quality = {busy_quality:UInt8}
+ORDER BY from_ms, cluster, device, workload, gpu_instance, compute_instance, busy_kind

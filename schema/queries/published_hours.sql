@@ -1,0 +1,10 @@
+-- How many hours of a window are published, with the first and last of them (Unix seconds) and the newest publication.
+SELECT
+    uniqExact(hour) AS hours,
+    toUInt32(min(hour)) AS first_hour_s,
+    toUInt32(max(hour)) AS last_hour_s,
+    max(published_at_ms) AS newest_ms,
+    max(revision) AS newest_revision
+FROM hour_pointers
+WHERE hour >= toDateTime(intDiv({start_ms:Int64}, 3600000) * 3600, 'UTC')
+  AND hour < toDateTime(intDiv({end_ms:Int64} + 3599999, 3600000) * 3600, 'UTC')
