@@ -10,6 +10,7 @@ use crate::node::Engine;
 use crate::owner::Procfs;
 use crate::reading::Source;
 use crate::release::{self, Request};
+use crate::schedulers::Schedulers;
 use crate::shipper::{Enrolment, Shipper, ShipperStats};
 use crate::snapshot::{Published, Snapshot};
 use crate::spool::Spool;
@@ -45,6 +46,7 @@ struct Agent {
     engine: Engine,
     source: ThreadedSource,
     owners: Procfs,
+    schedulers: Schedulers,
     spool: Arc<Mutex<Spool>>,
     shipping: Option<(Sender<()>, Arc<Mutex<ShipperStats>>)>,
     published: Published,
@@ -74,6 +76,7 @@ pub fn run(config: Config) -> anyhow::Result<()> {
     let incarnation = Incarnation(random()?);
     let shipping = start_shipper(&config, &node, &spool, incarnation)?;
     let owners = Procfs::new(config.owner.procfs.clone(), config.owner.passwd.clone());
+    let schedulers = Schedulers::start(&config).context("[kubernetes] can't be asked; set enabled = \"off\" to go without")?;
     let maker = Maker::new(config.node.cluster.clone(), node.clone(), owners.boot_id(), incarnation);
     let library = config.nvml.library.clone().map(Into::into);
     let deadline = Duration::from_millis(config.sample.call_deadline_ms);
@@ -83,6 +86,7 @@ pub fn run(config: Config) -> anyhow::Result<()> {
         node,
         clock,
         owners,
+        schedulers,
         spool,
         shipping,
         published,
@@ -198,6 +202,7 @@ impl Agent {
             self.released_until_ms = None;
             self.engine.tick(&mut self.source, &mut self.owners, &mut self.losses)
         };
+        self.schedulers.observe(&self.engine.sampler.last);
         self.count_xids();
         self.store(&batches);
         if self.engine.sampler.last.failed.is_none() {
@@ -241,7 +246,8 @@ impl Agent {
         if self.engine.sampler.tracks().is_empty() {
             not_ready.push("no GPU was seen yet".to_owned());
         }
-        let own = metrics::render_own(&OwnInput {
+        not_ready.extend(self.schedulers.not_ready(self.clock.wall_ms()));
+        let mut own = metrics::render_own(&OwnInput {
             node: &self.node,
             sampler: &self.engine.sampler,
             usage: &self.usage,
@@ -253,6 +259,7 @@ impl Agent {
             owners_unresolved: self.owners.unresolved(),
             read_at_s: self.read_at_s,
         });
+        own.push_str(&self.schedulers.render(&self.node));
         let dcgm = metrics::render_dcgm(&self.node, &self.config.http.dcgm_host_label, &self.engine.sampler, &self.last_xid);
         let stale_after_boot_ms = self.clock.boot_ms() + STALE_PERIODS * self.config.sample.cadence().gauges_ms;
         self.published.set(Snapshot { own, dcgm, not_ready, stale_after_boot_ms });

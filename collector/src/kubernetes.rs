@@ -28,3 +28,7 @@ pub mod podresources;
 pub mod quantity;
 pub mod service;
 pub mod watch;
+
+pub use config::{Enabled, KubernetesConfig};
+pub use health::degradations;
+pub use service::{Clock, Running, StartError, Witness, start};

@@ -19,6 +19,10 @@ pub mod allocation;
 
 pub mod kubernetes;
 
+pub mod slurm;
+
+pub mod schedulers;
+
 pub mod attribution;
 
 pub mod slice;
@@ -26,6 +30,8 @@ pub mod slice;
 pub mod track;
 
 pub mod sampler;
+
+pub mod held;
 
 pub mod batch;
 
@@ -42,5 +48,7 @@ pub mod metrics;
 pub mod http;
 
 pub mod release;
+
+pub mod schedulers;
 
 pub mod agent;

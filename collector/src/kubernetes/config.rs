@@ -80,11 +80,29 @@ const POLL_SECONDS: std::ops::RangeInclusive<u32> = 1..=300;
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum BadConfig {
     /// A pause outside its bounds.
-    #[error("kubernetes.poll_seconds is {0}: set 1 to 300")]
+    #[error("{0} s is no pause between two lists")]
     PollSeconds(u32),
     /// A base URL of another scheme.
-    #[error("kubernetes.api_server is {0:?}: set http://..., https://... or \"none\"")]
+    #[error("{0:?} is no URL")]
     ApiServer(String),
+}
+
+impl BadConfig {
+    /// The key.
+    pub fn key(&self) -> &'static str {
+        match self {
+            BadConfig::PollSeconds(_) => "kubernetes.poll_seconds",
+            BadConfig::ApiServer(_) => "kubernetes.api_server",
+        }
+    }
+
+    /// What would be right.
+    pub fn remedy(&self) -> &'static str {
+        match self {
+            BadConfig::PollSeconds(_) => "take 1 to 300",
+            BadConfig::ApiServer(_) => "start it with https:// or http://, or write \"none\"",
+        }
+    }
 }
 
 impl KubernetesConfig {
