@@ -11,6 +11,7 @@ use crate::owner::Procfs;
 use crate::reading::Source;
 use crate::release::{self, Request};
 use crate::schedulers::Schedulers;
+use crate::slurm::JobClaims;
 use crate::shipper::{Enrolment, Shipper, ShipperStats};
 use crate::snapshot::{Published, Snapshot};
 use crate::spool::Spool;
@@ -45,7 +46,7 @@ struct Agent {
     clock: Arc<SystemClock>,
     engine: Engine,
     source: ThreadedSource,
-    owners: Procfs,
+    owners: JobClaims<Procfs>,
     schedulers: Schedulers,
     spool: Arc<Mutex<Spool>>,
     shipping: Option<(Sender<()>, Arc<Mutex<ShipperStats>>)>,
@@ -75,17 +76,17 @@ pub fn run(config: Config) -> anyhow::Result<()> {
     serve(&config, published.clone(), clock.clone(), events)?;
     let incarnation = Incarnation(random()?);
     let shipping = start_shipper(&config, &node, &spool, incarnation)?;
-    let owners = Procfs::new(config.owner.procfs.clone(), config.owner.passwd.clone());
+    let procfs = Procfs::new(config.owner.procfs.clone(), config.owner.passwd.clone());
     let schedulers = Schedulers::start(&config).context("[kubernetes] can't be asked; set enabled = \"off\" to go without")?;
-    let maker = Maker::new(config.node.cluster.clone(), node.clone(), owners.boot_id(), incarnation);
+    let maker = Maker::new(config.node.cluster.clone(), node.clone(), procfs.boot_id(), incarnation);
     let library = config.nvml.library.clone().map(Into::into);
     let deadline = Duration::from_millis(config.sample.call_deadline_ms);
     let agent = Agent {
-        engine: Engine::new(clock.clone(), config.sample.cadence(), config.sample.busy, maker),
+        engine: Engine::new(clock.clone(), config.sample.cadence(), config.sample.busy, maker).with_held(schedulers.held()),
         source: ThreadedSource::new(library, clock.clone(), deadline),
         node,
         clock,
-        owners,
+        owners: schedulers.owners(procfs, &config),
         schedulers,
         spool,
         shipping,
@@ -256,7 +257,7 @@ impl Agent {
             xids: &self.xids,
             tick_s: self.tick_s,
             clock_steps: self.engine.clock_steps,
-            owners_unresolved: self.owners.unresolved(),
+            owners_unresolved: self.owners.inner().unresolved(),
             read_at_s: self.read_at_s,
         });
         own.push_str(&self.schedulers.render(&self.node));

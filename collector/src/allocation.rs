@@ -196,7 +196,11 @@ mod tests {
         assert_eq!(allocation(50, Some(150)).within(window), Some(Window::new(100, 150)));
         assert_eq!(allocation(200, None).within(window), None);
         assert_eq!(allocation(50, Some(100)).within(window), None);
-        assert_eq!(allocation(150, Some(150)).within(window), None, "a job that ended as it began held nothing");
+        assert_eq!(
+            allocation(150, Some(150)).within(window),
+            None,
+            "a job that ended as it began held nothing"
+        );
     }
 
     #[test]

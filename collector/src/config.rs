@@ -1,11 +1,11 @@
 //! The configuration file: one struct per concern, every setting with its meaning, unit and default. Unknown keys are
 //! refused, contradictions stop the start, and every error names the file, the key and what to do.
 
-use crate::kubernetes::KubernetesConfig;
 mod slurm;
 
 pub use slurm::Slurm;
 
+use crate::kubernetes::KubernetesConfig;
 use serde::Deserialize;
 use std::path::{Path, PathBuf};
 

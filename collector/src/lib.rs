@@ -21,8 +21,6 @@ pub mod kubernetes;
 
 pub mod slurm;
 
-pub mod schedulers;
-
 pub mod attribution;
 
 pub mod slice;

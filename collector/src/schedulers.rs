@@ -1,40 +1,66 @@
-//! The schedulers of this node that the configuration names: their threads, their boards, and what rests on them.
+//! The schedulers of this node that are asked: their threads, their boards, and what of the agent rests on them.
 
 use crate::allocation::Board;
 use crate::clock::{Clock, SystemClock};
 use crate::config::Config;
 use crate::held::Held;
+use crate::kubernetes;
 use crate::owner::Procfs;
-use crate::slurm::{JobClaims, Witness};
+use crate::reading::NodeReading;
+use crate::slurm::{self, JobClaims};
+use std::sync::Arc;
+
+/// How long a window waits for Kubernetes' word, milliseconds: it is published again every ten seconds even where
+/// nothing changes.
+const KUBERNETES_WAIT_MS: i64 = 30_000;
 
 /// Running witnesses; they end when this is dropped.
 #[derive(Default)]
 pub struct Schedulers {
     boards: Vec<Board>,
-    /// The longest time that a scheduler's word may take, milliseconds.
     wait_ms: i64,
-    /// Slurm's witness and its board.
-    slurm: Option<(Witness, Board)>,
+    slurm: Option<(slurm::Witness, Board)>,
+    kubernetes: Option<Kubernetes>,
+}
+
+struct Kubernetes {
+    witness: kubernetes::Witness,
+    wants_api: bool,
+    _running: kubernetes::Running,
 }
 
 impl Schedulers {
     /// Starts asking what the configuration says should be asked.
-    pub fn start(config: &Config) -> Self {
+    ///
+    /// # Errors
+    /// Kubernetes' threads can't be started.
+    pub fn start(config: &Config) -> Result<Self, kubernetes::StartError> {
         let mut schedulers = Self::default();
+        let env = |name: &str| std::env::var(name).ok();
+        if config.kubernetes.is_wanted(env) {
+            let witness = kubernetes::Witness::default();
+            let api_url = config.kubernetes.api_url(env);
+            let wants_api = api_url.is_some();
+            let clock: kubernetes::Clock = Arc::new(|| SystemClock.wall_ms());
+            let named = config.kubernetes.node_name.clone().or_else(|| env("NODE_NAME"));
+            let node = named.unwrap_or_else(|| config.node_name());
+            let running = kubernetes::start(config.kubernetes.clone(), &node, api_url, &witness, &clock)?;
+            schedulers.listen_to(witness.board.clone(), KUBERNETES_WAIT_MS);
+            schedulers.kubernetes = Some(Kubernetes { witness, wants_api, _running: running });
+        }
         if let Some(slurm) = &config.slurm {
-            let board = schedulers.board(slurm.wait_ms());
-            let witness = Witness::start(slurm.settings(config.node_name()), board.clone(), || SystemClock.wall_ms());
+            let board = Board::default();
+            let settings = slurm.settings(config.node_name());
+            let witness = slurm::Witness::start(settings, board.clone(), || SystemClock.wall_ms());
+            schedulers.listen_to(board.clone(), slurm.wait_ms());
             schedulers.slurm = Some((witness, board));
         }
-        schedulers
+        Ok(schedulers)
     }
 
-    /// A board for one more scheduler, whose word may take so long.
-    fn board(&mut self, wait_ms: i64) -> Board {
-        let board = Board::default();
-        self.boards.push(board.clone());
+    fn listen_to(&mut self, board: Board, wait_ms: i64) {
+        self.boards.push(board);
         self.wait_ms = self.wait_ms.max(wait_ms);
-        board
     }
 
     /// Where closed slices wait for the schedulers' word.
@@ -42,13 +68,48 @@ impl Schedulers {
         Held::new(self.boards.clone(), self.wait_ms)
     }
 
-    /// Owners from `/proc`, with the claims that the schedulers can check.
+    /// Owners from `/proc`, with the claims that a scheduler can check.
     pub fn owners(&self, procfs: Procfs, config: &Config) -> JobClaims<Procfs> {
-        JobClaims::new(procfs, config.owner.procfs.clone(), self.slurm.as_ref().map(|(_, board)| board.clone()))
+        let board = self.slurm.as_ref().map(|(_, board)| board.clone());
+        JobClaims::new(procfs, config.owner.procfs.clone(), board)
     }
 
-    /// Slurm's witness, where Slurm is asked.
-    pub fn slurm(&self) -> Option<&Witness> {
-        self.slurm.as_ref().map(|(witness, _)| witness)
+    /// Tells the witnesses what devices there are: shares of memory need their size.
+    pub fn observe(&self, reading: &NodeReading) {
+        let Some(kubernetes) = &self.kubernetes else { return };
+        let known = reading.devices.iter().map(|device| kubernetes::devices::KnownDevice {
+            uuid: device.identity.uuid.clone(),
+            index: device.identity.index,
+            minor: device.identity.minor,
+            memory_mib: device.identity.memory_total_bytes.and_then(|bytes| u32::try_from(bytes >> 20).ok()),
+        });
+        kubernetes.witness.devices.set(known.collect());
+    }
+
+    /// What of the schedulers' word is missing, a line each.
+    pub fn not_ready(&self, now_ms: i64) -> Vec<String> {
+        let mut missing = Vec::new();
+        if let Some(kubernetes) = &self.kubernetes {
+            let counts = kubernetes.witness.health.counts();
+            missing.extend(kubernetes::degradations(&counts, kubernetes.wants_api, now_ms));
+        }
+        if let Some((witness, _)) = &self.slurm
+            && let Some(error) = witness.health().last_error()
+        {
+            missing.push(format!("Slurm: held time comes from processes only: {error}"));
+        }
+        missing
+    }
+
+    /// Their metrics, to be appended to the page.
+    pub fn render(&self, node: &str) -> String {
+        let mut page = String::new();
+        if let Some(kubernetes) = &self.kubernetes {
+            page.push_str(&kubernetes::metrics::render(node, &kubernetes.witness.health.counts()));
+        }
+        if let Some((witness, _)) = &self.slurm {
+            page.push_str(&witness.health().render(node));
+        }
+        page
     }
 }

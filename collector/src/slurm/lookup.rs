@@ -17,15 +17,21 @@ const ENVIRON_BYTES_MAX: u64 = 1 << 20;
 pub struct JobClaims<L> {
     inner: L,
     procfs: PathBuf,
-    board: Board,
+    board: Option<Board>,
     /// Claimed job by PID and start time: an environment is read once.
     claims: HashMap<u32, (u64, Option<u64>)>,
 }
 
 impl<L: OwnerLookup> JobClaims<L> {
-    /// Over `inner`, reading environments below `procfs` and checking them against what is on `board`.
-    pub fn new(inner: L, procfs: PathBuf, board: Board) -> Self {
+    /// Over `inner`, reading environments below `procfs` and checking them against what is on `board`; without a board
+    /// no environment is read.
+    pub fn new(inner: L, procfs: PathBuf, board: Option<Board>) -> Self {
         Self { inner, procfs, board, claims: HashMap::new() }
+    }
+
+    /// The look-up beneath.
+    pub fn inner(&self) -> &L {
+        &self.inner
     }
 
     fn claimed(&mut self, pid: u32, start_ticks: u64) -> Option<u64> {
@@ -43,7 +49,7 @@ impl<L: OwnerLookup> JobClaims<L> {
 
     /// The job's record, if this user's job with that id runs here now.
     fn checked(&self, job: u64, process: &Owner) -> Option<Arc<OwnerRecord>> {
-        let said = self.board.current();
+        let said = self.board.as_ref()?.current();
         let record = said.owners.get(&(OwnerKind::Slurm, job.to_string()))?;
         let runs = said.held.iter().any(|held| held.to_ms.is_none() && held.owner == *record);
         let same_user = record.attributes.get(key::UID).is_some_and(|uid| process.attributes.get(key::UID) == Some(uid));
@@ -58,7 +64,8 @@ impl<L: OwnerLookup> OwnerLookup for JobClaims<L> {
     fn lookup(&mut self, pid: u32) -> ProcessOwner {
         let mut found = self.inner.lookup(pid);
         let kind = found.owner.owner.kind;
-        if matches!(kind, OwnerKind::User | OwnerKind::Container | OwnerKind::Systemd)
+        if self.board.is_some()
+            && matches!(kind, OwnerKind::User | OwnerKind::Container | OwnerKind::Systemd)
             && found.start_ticks != 0
             && let Some(job) = self.claimed(pid, found.start_ticks)
             && let Some(owner) = self.checked(job, &found.owner.owner)
@@ -119,7 +126,7 @@ mod tests {
             }],
             ..Allocations::default()
         });
-        let mut lookup = JobClaims::new(Fixed(process), folder.path().to_owned(), board);
+        let mut lookup = JobClaims::new(Fixed(process), folder.path().to_owned(), Some(board));
         lookup.lookup(7).owner.owner.attributes.get("slurm_account").cloned()
     }
 

@@ -10,6 +10,7 @@ use super::holds::{Book, Policy};
 use super::job::parse_jobs;
 use super::node::out_of_use;
 use crate::allocation::{Allocation, Allocations, Board};
+use crate::metrics::text::Text;
 use schema::owner::{Owner, OwnerKind, key};
 use schema::share::Share;
 use std::ffi::OsString;
@@ -63,6 +64,21 @@ impl WitnessHealth {
     /// Why the last question failed; `None` where it didn't.
     pub fn last_error(&self) -> Option<String> {
         self.last_error.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Its metrics: `slicemeter_slurm_*`.
+    pub fn render(&self, node: &str) -> String {
+        let mut text = Text::default();
+        let families = [
+            ("slicemeter_slurm_answers_total", "Answers of Slurm.", &self.answers),
+            ("slicemeter_slurm_failures_total", "Questions to Slurm that failed.", &self.failures),
+            ("slicemeter_slurm_unplaced_jobs_total", "Jobs whose devices Slurm didn't say.", &self.unplaced),
+        ];
+        for (name, help, count) in families {
+            text.family(name, "counter", help);
+            text.sample(&[("node", node)], count.load(Ordering::Relaxed));
+        }
+        text.finish()
     }
 
     fn failed(&self, error: Option<String>) {
