@@ -120,7 +120,7 @@ fn minors(files: &str) -> Vec<Target> {
     if files.iter().any(|file| file.contains("nvidia-cap")) {
         return Vec::new();
     }
-    let minor = |file: &String| file.strip_prefix("/dev/nvidia")?.parse().ok();
+    let minor = |file: &String| file.rsplit('/').next()?.strip_prefix("nvidia")?.parse().ok();
     files.iter().filter_map(minor).map(|minor| DeviceName::Minor(minor).into()).collect()
 }
 

@@ -42,17 +42,20 @@ fn expand_part(part: &str, names: &mut Vec<String>) -> Option<()> {
     let mut rest = part;
     while let Some((before, after)) = rest.split_once('[') {
         let (ranges, after) = after.split_once(']')?;
-        let mut grown = Vec::new();
+        let mut numbers = Vec::new();
         for range in ranges.split(',') {
             let (first, last) = range.split_once('-').unwrap_or((range, range));
             let (from, to): (u64, u64) = (first.parse().ok()?, last.parse().ok()?);
             let count = usize::try_from(to.checked_sub(from)?).ok()?.checked_add(1)?;
-            if count.checked_mul(heads.len())? > NAMES_MAX - names.len().min(NAMES_MAX) {
+            if numbers.len().checked_add(count)?.checked_mul(heads.len())? > NAMES_MAX {
                 return None;
             }
-            for head in &heads {
-                grown.extend((from..=to).map(|n| format!("{head}{before}{n:0width$}", width = first.len())));
-            }
+            numbers.extend((from..=to).map(|n| format!("{n:0width$}", width = first.len())));
+        }
+        // The last number runs fastest.
+        let mut grown = Vec::with_capacity(heads.len() * numbers.len());
+        for head in &heads {
+            grown.extend(numbers.iter().map(|number| format!("{head}{before}{number}")));
         }
         heads = grown;
         rest = after;
@@ -71,7 +74,7 @@ mod tests {
             ("node1", &["node1"]),
             ("node[1-3,5],login", &["node1", "node2", "node3", "node5", "login"]),
             ("gpu[08-11]", &["gpu08", "gpu09", "gpu10", "gpu11"]),
-            ("r[1-2]n[1-2]", &["r1n1", "r2n1", "r1n2", "r2n2"]),
+            ("r[1-2]n[1,3-4]", &["r1n1", "r1n3", "r1n4", "r2n1", "r2n3", "r2n4"]),
             ("gpu[1-2]-ib.example", &["gpu1-ib.example", "gpu2-ib.example"]),
             ("", &[]),
         ];
