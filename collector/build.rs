@@ -10,6 +10,7 @@ fn main() {
         let output = Command::new("git").args(["rev-parse", "--short=12", "HEAD"]).output().ok()?;
         output.status.success().then(|| String::from_utf8_lossy(&output.stdout).trim().to_owned())
     };
-    let revision = std::env::var("SLICEMETER_REVISION").ok().or_else(of_git).unwrap_or_else(|| "unknown".to_owned());
+    let revision =
+        std::env::var("SLICEMETER_REVISION").ok().or_else(of_git).unwrap_or_else(|| "unknown".to_owned());
     println!("cargo:rustc-env=SLICEMETER_BUILD_REVISION={revision}");
 }

@@ -5,6 +5,7 @@ use crate::batch::Maker;
 use crate::clock::{Clock, SystemClock};
 use crate::config::Config;
 use crate::device::ThreadedSource;
+use crate::http;
 use crate::metrics::{self, OwnInput, UsageTotals};
 use crate::node::Engine;
 use crate::owner::Procfs;
@@ -15,7 +16,6 @@ use crate::slurm::JobClaims;
 use crate::shipper::{Enrolment, Shipper, ShipperStats};
 use crate::snapshot::{Published, Snapshot};
 use crate::spool::Spool;
-use crate::http;
 use anyhow::Context;
 use schema::id::Incarnation;
 use schema::wire::{Batch, Loss};
@@ -67,7 +67,8 @@ struct Agent {
 pub fn run(config: Config) -> anyhow::Result<()> {
     let clock = Arc::new(SystemClock);
     let node = config.node_name();
-    let spool = Spool::open(&config.spool).context("the spool can't be opened; check spool.directory and its owner")?;
+    let spool = Spool::open(&config.spool)
+        .context("the spool can't be opened; check spool.directory and its owner")?;
     let spool = Arc::new(Mutex::new(spool));
     let (events, queue) = mpsc::channel();
     release::listen(&config.spool.directory, release::into_queue(events.clone(), Event::Control))
@@ -114,11 +115,19 @@ fn random() -> anyhow::Result<u128> {
 
 type Shipping = Option<(Sender<()>, Arc<Mutex<ShipperStats>>)>;
 
-fn start_shipper(config: &Config, node: &str, spool: &Arc<Mutex<Spool>>, incarnation: Incarnation) -> anyhow::Result<Shipping> {
+fn start_shipper(
+    config: &Config,
+    node: &str,
+    spool: &Arc<Mutex<Spool>>,
+    incarnation: Incarnation,
+) -> anyhow::Result<Shipping> {
     let Some(server) = &config.server else { return Ok(None) };
     let enrolment = Enrolment {
         url: server.url.clone(),
-        credential_file: server.credential_file.clone().unwrap_or_else(|| config.spool.directory.join("credential")),
+        credential_file: server
+            .credential_file
+            .clone()
+            .unwrap_or_else(|| config.spool.directory.join("credential")),
         join_token_file: server.join_token_file.clone(),
         cluster: config.node.cluster.clone(),
         node: node.to_owned(),
@@ -127,20 +136,31 @@ fn start_shipper(config: &Config, node: &str, spool: &Arc<Mutex<Spool>>, incarna
     let seed = u64::try_from(incarnation.0 >> 64).expect("the upper half of 128 bits");
     let shipper = Shipper::new(enrolment, spool.clone(), stats.clone(), seed);
     let (wake, woken) = mpsc::channel();
-    std::thread::Builder::new().name("ship".into()).stack_size(STACK_BYTES).spawn(move || shipper.run(&woken))?;
+    std::thread::Builder::new()
+        .name("ship".into())
+        .stack_size(STACK_BYTES)
+        .spawn(move || shipper.run(&woken))?;
     Ok(Some((wake, stats)))
 }
 
 /// Starts the HTTP thread, which also takes the signals; fails at once where the address can't be had.
-fn serve(config: &Config, published: Published, clock: Arc<SystemClock>, events: Sender<Event>) -> anyhow::Result<()> {
+fn serve(
+    config: &Config,
+    published: Published,
+    clock: Arc<SystemClock>,
+    events: Sender<Event>,
+) -> anyhow::Result<()> {
     let listen = config.http.listen;
-    let listener = std::net::TcpListener::bind(listen).with_context(|| format!("http.listen: {listen} can't be listened on"))?;
+    let listener = std::net::TcpListener::bind(listen)
+        .with_context(|| format!("http.listen: {listen} can't be listened on"))?;
     listener.set_nonblocking(true)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let serve = move || {
         runtime.block_on(async move {
             use tokio::signal::unix::{SignalKind, signal};
-            let (Ok(mut terminate), Ok(mut interrupt)) = (signal(SignalKind::terminate()), signal(SignalKind::interrupt())) else {
+            let (Ok(mut terminate), Ok(mut interrupt)) =
+                (signal(SignalKind::terminate()), signal(SignalKind::interrupt()))
+            else {
                 return;
             };
             let Ok(listener) = tokio::net::TcpListener::from_std(listener) else { return };
@@ -161,15 +181,10 @@ impl Agent {
     fn run(mut self, queue: &Receiver<Event>) {
         loop {
             self.tick();
-            loop {
-                match queue.recv_timeout(self.until_next_tick()) {
-                    Err(RecvTimeoutError::Timeout) => break,
-                    Ok(Event::Control(request)) => {
-                        self.control(request);
-                        break;
-                    }
-                    Ok(Event::Stop) | Err(RecvTimeoutError::Disconnected) => return self.stop(),
-                }
+            match queue.recv_timeout(self.until_next_tick()) {
+                Err(RecvTimeoutError::Timeout) => {}
+                Ok(Event::Control(request)) => self.control(request),
+                Ok(Event::Stop) | Err(RecvTimeoutError::Disconnected) => return self.stop(),
             }
         }
     }
@@ -261,8 +276,14 @@ impl Agent {
             read_at_s: self.read_at_s,
         });
         own.push_str(&self.schedulers.render(&self.node));
-        let dcgm = metrics::render_dcgm(&self.node, &self.config.http.dcgm_host_label, &self.engine.sampler, &self.last_xid);
-        let stale_after_boot_ms = self.clock.boot_ms() + STALE_PERIODS * self.config.sample.cadence().gauges_ms;
+        let dcgm = metrics::render_dcgm(
+            &self.node,
+            &self.config.http.dcgm_host_label,
+            &self.engine.sampler,
+            &self.last_xid,
+        );
+        let stale_after_boot_ms =
+            self.clock.boot_ms() + STALE_PERIODS * self.config.sample.cadence().gauges_ms;
         self.published.set(Snapshot { own, dcgm, not_ready, stale_after_boot_ms });
     }
 

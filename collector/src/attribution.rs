@@ -111,8 +111,16 @@ pub fn divide(shape: &Shape, holders: &[Holder]) -> (Vec<Row>, bool) {
 }
 
 /// Distinct owners of a place hold it equally: nothing on the node says otherwise.
-fn equal(holders: &[Holder], place: Place, whole: Share, one: Sharing, several: Sharing, alone: Quality) -> Vec<Row> {
-    let mut owners: Vec<&Arc<OwnerRecord>> = holders.iter().filter(|h| h.place == place).map(|h| &h.owner).collect();
+fn equal(
+    holders: &[Holder],
+    place: Place,
+    whole: Share,
+    one: Sharing,
+    several: Sharing,
+    alone: Quality,
+) -> Vec<Row> {
+    let mut owners: Vec<&Arc<OwnerRecord>> =
+        holders.iter().filter(|h| h.place == place).map(|h| &h.owner).collect();
     owners.sort_by_key(|owner| owner.workload);
     owners.dedup_by_key(|owner| owner.workload);
     let count = u32::try_from(owners.len()).expect("the owners on one device are few");
@@ -131,13 +139,17 @@ fn equal(holders: &[Holder], place: Place, whole: Share, one: Sharing, several: 
 
 /// Virtual machines hold the slots of their types; where those aren't known or don't fit, equal parts.
 fn divide_vgpu(holders: &[Holder]) -> (Vec<Row>, bool) {
-    let mut rows = equal(holders, Place::DEVICE, Share::WHOLE, Sharing::Vgpu, Sharing::Vgpu, Quality::Measured);
+    let mut rows =
+        equal(holders, Place::DEVICE, Share::WHOLE, Sharing::Vgpu, Sharing::Vgpu, Quality::Measured);
     let slots: Option<Vec<u32>> = rows
         .iter()
         .map(|row| {
             let own = holders.iter().filter(|h| h.owner.workload == row.owner.workload);
             // One machine with several vGPUs holds as many slots; its first type's size stands for all.
-            own.map(|h| h.vgpu_slots.flatten()).collect::<Option<Vec<u32>>>().filter(|s| s.len() == 1).map(|s| s[0])
+            own.map(|h| h.vgpu_slots.flatten())
+                .collect::<Option<Vec<u32>>>()
+                .filter(|s| s.len() == 1)
+                .map(|s| s[0])
         })
         .collect();
     let Some(slots) = slots else { return (rows, false) };

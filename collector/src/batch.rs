@@ -67,7 +67,8 @@ impl Maker {
 }
 
 fn add(batch: &mut Batch, slice: Closed) {
-    let device = position(&mut batch.devices, |known| known.uuid == slice.device.uuid, || device(&slice.device));
+    let device =
+        position(&mut batch.devices, |known| known.uuid == slice.device.uuid, || device(&slice.device));
     if let Some(reason) = slice.gap {
         let (start_ms, end_ms) = (slice.window.start_ms, slice.window.end_ms);
         batch.gaps.push(Gap { device: Some(device), start_ms, end_ms, reason: reason as i32 });
@@ -75,7 +76,8 @@ fn add(batch: &mut Batch, slice: Closed) {
     for (mut usage, owner, profile) in slice.usage {
         usage.device = device;
         usage.owner = owner.map(|owner| intern_owner(batch, &owner));
-        usage.profile = profile.map(|name| position(&mut batch.profiles, |known| *known == name, || name.clone()));
+        usage.profile =
+            profile.map(|name| position(&mut batch.profiles, |known| *known == name, || name.clone()));
         batch.usage.push(usage);
     }
     let mut window = slice.window;

@@ -19,7 +19,9 @@ const CANNOT_TELL: u8 = 3;
 /// Meters the GPUs of this node: who held them, who used them, for how long.
 #[derive(Parser)]
 #[command(name = "slicemeter-collector", version = concat!(env!("CARGO_PKG_VERSION"), " (", env!("SLICEMETER_BUILD_REVISION"), ")"))]
-#[command(after_help = "Exit codes: 0 ok, 1 a finding, 2 wrong use, 3 cannot tell (no driver, nothing running).")]
+#[command(
+    after_help = "Exit codes: 0 ok, 1 a finding, 2 wrong use, 3 cannot tell (no driver, nothing running)."
+)]
 pub struct Cli {
     /// How log lines are written to standard error.
     #[arg(long, global = true, value_enum, default_value = "text")]

@@ -129,7 +129,11 @@ pub struct Spool {
 
 impl Default for Spool {
     fn default() -> Self {
-        Self { directory: "/var/lib/slicemeter-collector".into(), bytes_max: 256 << 20, segment_bytes_max: 4 << 20 }
+        Self {
+            directory: "/var/lib/slicemeter-collector".into(),
+            bytes_max: 256 << 20,
+            segment_bytes_max: 4 << 20,
+        }
     }
 }
 
@@ -232,7 +236,8 @@ impl Config {
     /// It can't be read, holds an unknown key, or contradicts itself.
     pub fn load(path: &Path) -> Result<Self, ConfigError> {
         let file = path.display().to_string();
-        let text = std::fs::read_to_string(path).map_err(|source| ConfigError::Read { file: file.clone(), source })?;
+        let text = std::fs::read_to_string(path)
+            .map_err(|source| ConfigError::Read { file: file.clone(), source })?;
         Self::parse(&text, &file)
     }
 
@@ -241,37 +246,60 @@ impl Config {
     /// # Errors
     /// As [`Config::load`].
     pub fn parse(text: &str, file: &str) -> Result<Self, ConfigError> {
-        let config: Self =
-            toml::from_str(text).map_err(|error| ConfigError::Parse { file: file.into(), message: error.to_string() })?;
+        let config: Self = toml::from_str(text)
+            .map_err(|error| ConfigError::Parse { file: file.into(), message: error.to_string() })?;
         config.check(file)?;
         Ok(config)
     }
 
     fn check(&self, file: &str) -> Result<(), ConfigError> {
-        let wrong = |key, problem: String, remedy| Err(ConfigError::Value { file: file.into(), key, problem, remedy });
+        let wrong = |key, problem: String, remedy| {
+            Err(ConfigError::Value { file: file.into(), key, problem, remedy })
+        };
         let sample = &self.sample;
         if self.node.cluster.is_empty() {
             return wrong("node.cluster", "it is empty".into(), "name the cluster that the node belongs to");
         }
         if sample.gauges_ms == 0 || sample.gauges_ms > HOUR_MS {
-            return wrong("sample.gauges_ms", format!("{} is no period", sample.gauges_ms), "take 1000 to 3600000");
+            return wrong(
+                "sample.gauges_ms",
+                format!("{} is no period", sample.gauges_ms),
+                "take 1000 to 3600000",
+            );
         }
-        if sample.processes_ms % sample.gauges_ms != 0 || sample.processes_ms == 0 || sample.processes_ms > HOUR_MS {
-            let problem = format!("{} isn't a multiple of sample.gauges_ms, {}", sample.processes_ms, sample.gauges_ms);
-            return wrong("sample.processes_ms", problem, "take a whole multiple of sample.gauges_ms, at most an hour");
+        if !sample.processes_ms.is_multiple_of(sample.gauges_ms)
+            || sample.processes_ms == 0
+            || sample.processes_ms > HOUR_MS
+        {
+            let problem =
+                format!("{} isn't a multiple of sample.gauges_ms, {}", sample.processes_ms, sample.gauges_ms);
+            return wrong(
+                "sample.processes_ms",
+                problem,
+                "take a whole multiple of sample.gauges_ms, at most an hour",
+            );
         }
         if sample.window_ms == 0 || !QUARTER_MS.is_multiple_of(sample.window_ms) {
             let problem = format!("{} doesn't divide 15 minutes", sample.window_ms);
             return wrong("sample.window_ms", problem, "take 60000, 300000 or 900000");
         }
-        if self.spool.segment_bytes_max > self.spool.bytes_max / 2 || self.spool.segment_bytes_max < 64 << 10 {
+        if self.spool.segment_bytes_max > self.spool.bytes_max / 2 || self.spool.segment_bytes_max < 64 << 10
+        {
             let problem = format!("{} bytes", self.spool.segment_bytes_max);
-            return wrong("spool.segment_bytes_max", problem, "take at least 65536 and at most half of spool.bytes_max");
+            return wrong(
+                "spool.segment_bytes_max",
+                problem,
+                "take at least 65536 and at most half of spool.bytes_max",
+            );
         }
         if let Some(server) = &self.server
             && !(server.url.starts_with("http://") || server.url.starts_with("https://"))
         {
-            return wrong("server.url", format!("{:?} is no URL", server.url), "start it with https:// or http://");
+            return wrong(
+                "server.url",
+                format!("{:?} is no URL", server.url),
+                "start it with https:// or http://",
+            );
         }
         if let Err(bad) = self.kubernetes.check() {
             return wrong(bad.key(), bad.to_string(), bad.remedy());
@@ -280,7 +308,11 @@ impl Config {
             return wrong(key, problem, remedy);
         }
         if !matches!(self.http.dcgm_host_label.as_str(), "Hostname" | "hostname") {
-            return wrong("http.dcgm_host_label", format!("{:?}", self.http.dcgm_host_label), "take Hostname or hostname");
+            return wrong(
+                "http.dcgm_host_label",
+                format!("{:?}", self.http.dcgm_host_label),
+                "take Hostname or hostname",
+            );
         }
         Ok(())
     }

@@ -45,7 +45,8 @@ async fn readyz(State(served): State<Served>) -> Response {
     let snapshot = served.published.get();
     let mut reasons = snapshot.not_ready.clone();
     if served.clock.boot_ms() > snapshot.stale_after_boot_ms {
-        reasons.push("the last reading is too old: the driver hangs or the first reading isn't done".to_owned());
+        reasons
+            .push("the last reading is too old: the driver hangs or the first reading isn't done".to_owned());
     }
     if reasons.is_empty() {
         return "ready\n".into_response();

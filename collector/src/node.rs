@@ -50,8 +50,14 @@ pub struct Engine {
 impl Engine {
     /// An engine that starts now.
     pub fn new(clock: Arc<dyn Clock>, cadence: Cadence, busy: BusySource, maker: Maker) -> Self {
-        let held = Held::new(Vec::new(), 0);
-        Self { timeline: Timeline::new(&*clock), clock, sampler: Sampler::new(cadence, busy), held, maker, clock_steps: 0 }
+        Self {
+            timeline: Timeline::new(&*clock),
+            clock,
+            sampler: Sampler::new(cadence, busy),
+            held: Held::new(Vec::new(), 0),
+            maker,
+            clock_steps: 0,
+        }
     }
 
     /// With the schedulers' word on held time.
@@ -90,7 +96,12 @@ impl Engine {
     }
 
     /// One tick, and the batches of the windows that it finished. `losses` travel with the next batch.
-    pub fn tick(&mut self, source: &mut dyn Source, owners: &mut dyn OwnerLookup, losses: &mut Vec<Loss>) -> Vec<Batch> {
+    pub fn tick(
+        &mut self,
+        source: &mut dyn Source,
+        owners: &mut dyn OwnerLookup,
+        losses: &mut Vec<Loss>,
+    ) -> Vec<Batch> {
         self.check_clock();
         let timeline = self.timeline;
         let now_ms = self.now_ms();

@@ -51,8 +51,6 @@ pub struct ProcessOwner {
 pub trait OwnerLookup: Send {
     /// The owner of a host PID as of now.
     fn lookup(&mut self, pid: u32) -> ProcessOwner;
-    /// Whether the process with this start time still lives; `None` where that can't be known.
-    fn is_alive(&mut self, pid: u32, start_ticks: u64) -> Option<bool>;
     /// Forgets processes that aren't in this list.
     fn keep_only(&mut self, pids: &[u32]);
 }

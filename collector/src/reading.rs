@@ -301,7 +301,10 @@ fn shared<T: Serialize, S: serde::Serializer>(value: &Arc<T>, s: S) -> Result<S:
     value.as_ref().serialize(s)
 }
 
-fn maybe_field<T: Serialize, S: serde::Serializer>(value: &Option<Field<T>>, s: S) -> Result<S::Ok, S::Error> {
+fn maybe_field<T: Serialize, S: serde::Serializer>(
+    value: &Option<Field<T>>,
+    s: S,
+) -> Result<S::Ok, S::Error> {
     value.as_ref().map(shown).serialize(s)
 }
 

@@ -29,7 +29,9 @@ pub enum Request {
 impl Request {
     fn parse(line: &str) -> Option<Self> {
         match line.trim().split_once(' ') {
-            Some(("release", seconds)) => seconds.parse().ok().filter(|s| (1..=RELEASE_S_MAX).contains(s)).map(Request::Release),
+            Some(("release", seconds)) => {
+                seconds.parse().ok().filter(|s| (1..=RELEASE_S_MAX).contains(s)).map(Request::Release)
+            }
             None if line.trim() == "resume" => Some(Request::Resume),
             _ => None,
         }
@@ -94,6 +96,9 @@ pub fn ask(directory: &Path, request: Request) -> std::io::Result<()> {
 }
 
 /// A sender of [`Request`]s into any event queue.
-pub fn into_queue<E: Send + 'static>(queue: Sender<E>, wrap: fn(Request) -> E) -> impl Fn(Request) -> bool + Send + 'static {
+pub fn into_queue<E: Send + 'static>(
+    queue: Sender<E>,
+    wrap: fn(Request) -> E,
+) -> impl Fn(Request) -> bool + Send + 'static {
     move |request| queue.send(wrap(request)).is_ok()
 }

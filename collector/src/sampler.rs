@@ -45,11 +45,18 @@ impl Sampler {
     }
 
     /// Reads the node once. `at` turns an instant of the boot-time clock into UTC; `now_ms` is the present by it.
-    pub fn tick(&mut self, now_ms: i64, at: &dyn Fn(i64) -> i64, source: &mut dyn Source, owners: &mut dyn OwnerLookup) {
+    pub fn tick(
+        &mut self,
+        now_ms: i64,
+        at: &dyn Fn(i64) -> i64,
+        source: &mut dyn Source,
+        owners: &mut dyn OwnerLookup,
+    ) {
         let due = now_ms >= self.next_list_ms || self.tracks.is_empty();
         let processes = due || self.tracks.iter().any(Track::wants_list);
         if due {
-            self.next_list_ms = (now_ms.div_euclid(self.cadence.processes_ms) + 1) * self.cadence.processes_ms;
+            self.next_list_ms =
+                (now_ms.div_euclid(self.cadence.processes_ms) + 1) * self.cadence.processes_ms;
         }
         // Slow gauges are asked when no list is, or when they were left out once.
         let slow_gauges = !processes || self.slow_skipped > 0 || self.ticks == 0;
@@ -66,7 +73,13 @@ impl Sampler {
         }
     }
 
-    fn apply(&mut self, reading: &NodeReading, now_ms: i64, at: &dyn Fn(i64) -> i64, owners: &mut dyn OwnerLookup) {
+    fn apply(
+        &mut self,
+        reading: &NodeReading,
+        now_ms: i64,
+        at: &dyn Fn(i64) -> i64,
+        owners: &mut dyn OwnerLookup,
+    ) {
         for device in &reading.devices {
             let read_ms = at(device.boot_ms);
             let known = self.tracks.iter().position(|track| track.identity.uuid == device.identity.uuid);
@@ -106,7 +119,10 @@ impl Sampler {
     /// NVML was let go of on request: no reading, and the reason is known.
     pub fn released(&mut self, now_ms: i64) {
         self.tracks.iter_mut().for_each(|track| track.bad(now_ms, Reason::Released));
-        self.last = NodeReading { failed: Some((Reason::Released, "NVML was released on request".into())), ..NodeReading::default() };
+        self.last = NodeReading {
+            failed: Some((Reason::Released, "NVML was released on request".into())),
+            ..NodeReading::default()
+        };
     }
 
     /// The wall clock was stepped ahead to `to_ms`.

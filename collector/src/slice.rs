@@ -146,7 +146,8 @@ pub fn close(slice: &Slice, device: &Arc<Identity>, idle_mw: Option<u64>, carry:
     let mut ghost_ms: Vec<u64> = vec![0; slice.ghosts.len()];
     let mut device_busy_ms = None;
     // Every place's milliseconds are made once, then cut into its rows' parts.
-    let mut places: Vec<Place> = rows.iter().map(|r| r.row.place).chain(slice.ghosts.iter().map(|g| g.0)).collect();
+    let mut places: Vec<Place> =
+        rows.iter().map(|r| r.row.place).chain(slice.ghosts.iter().map(|g| g.0)).collect();
     if slice.device_busy_ns.is_some() {
         places.push(Place::DEVICE);
     }
@@ -155,7 +156,10 @@ pub fn close(slice: &Slice, device: &Arc<Identity>, idle_mw: Option<u64>, carry:
     for place in places {
         let members: Vec<usize> = (0..rows.len()).filter(|at| rows[*at].row.place == place).collect();
         let ghosts: Vec<usize> = (0..slice.ghosts.len()).filter(|at| slice.ghosts[*at].0 == place).collect();
-        let Ok(mut parts) = members.iter().map(|at| rows[*at].busy_ns).collect::<Result<Vec<u64>, Reason>>() else { continue };
+        let Ok(mut parts) = members.iter().map(|at| rows[*at].busy_ns).collect::<Result<Vec<u64>, Reason>>()
+        else {
+            continue;
+        };
         parts.extend(ghosts.iter().map(|at| slice.ghosts[*at].1));
         let whole = carry.whole_ms(place, parts.iter().sum(), len_ms);
         if place == Place::DEVICE && slice.device_busy_ns.is_some() {
@@ -171,11 +175,18 @@ pub fn close(slice: &Slice, device: &Arc<Identity>, idle_mw: Option<u64>, carry:
     let profile_of = |place: Place| {
         let all = slice.shape.instances.as_deref()?;
         let found = all.iter().find(|(i, _)| {
-            Some(i.gpu_instance) == place.gpu_instance && place.compute_instance.is_none_or(|ci| ci == i.compute_instance)
+            Some(i.gpu_instance) == place.gpu_instance
+                && place.compute_instance.is_none_or(|ci| ci == i.compute_instance)
         });
         found.map(|(i, _)| i.profile.clone())
     };
-    let base = UsageSlice { start_ms: slice.start_ms, end_ms: slice.end_ms, share_den: 1, weight_den: 1, ..UsageSlice::default() };
+    let base = UsageSlice {
+        start_ms: slice.start_ms,
+        end_ms: slice.end_ms,
+        share_den: 1,
+        weight_den: 1,
+        ..UsageSlice::default()
+    };
     let mut usage = Vec::with_capacity(rows.len() + slice.ghosts.len());
     for (at, sum) in rows.iter().enumerate() {
         let row = &sum.row;
@@ -223,7 +234,12 @@ pub fn close(slice: &Slice, device: &Arc<Identity>, idle_mw: Option<u64>, carry:
         };
         usage.push((ghost, None, profile_of(*place)));
     }
-    Closed { device: device.clone(), window: window(slice, len_ms, device_busy_ms), usage, gap: gap(slice.state) }
+    Closed {
+        device: device.clone(),
+        window: window(slice, len_ms, device_busy_ms),
+        usage,
+        gap: gap(slice.state),
+    }
 }
 
 fn gap(state: State) -> Option<Reason> {
@@ -289,9 +305,17 @@ fn energy(slice: &Slice, len_ms: u64, idle_mw: Option<u64>) -> Option<Vec<u64>> 
     let busy: Result<Vec<u64>, Reason> =
         slice.rows.iter().map(|row| row.busy_ns.map(|ns| scaled(ns, row.row.weight))).collect();
     let alone = |place: Place| slice.rows.iter().filter(|row| row.row.place == place).count() == 1;
-    let held: Vec<(Share, bool)> = slice.rows.iter().map(|row| (row.row.share, alone(row.row.place))).collect();
-    let ghost = slice.ghosts.iter().map(|(_, ns, slices)| scaled(*ns, Share::new(*slices, slice.shape.slices))).sum();
+    let held: Vec<(Share, bool)> =
+        slice.rows.iter().map(|row| (row.row.share, alone(row.row.place))).collect();
+    let ghost =
+        slice.ghosts.iter().map(|(_, ns, slices)| scaled(*ns, Share::new(*slices, slice.shape.slices))).sum();
     let idle_mj = idle_mw.map_or(0, |mw| mw * len_ms / 1000);
     let busy = busy.ok();
-    Some(attribution::attribute_energy(&EnergyInput { total_mj, idle_mj, held: &held, busy: busy.as_deref(), ghost }))
+    Some(attribution::attribute_energy(&EnergyInput {
+        total_mj,
+        idle_mj,
+        held: &held,
+        busy: busy.as_deref(),
+        ghost,
+    }))
 }

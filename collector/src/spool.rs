@@ -153,7 +153,8 @@ impl Spool {
         if plain.len() > BATCH_BYTES_MAX {
             return Err(SpoolError::TooLarge(plain.len()));
         }
-        let record = Record::pack(&batch.incarnation, batch.sequence, &plain).map_err(io_error("compress for", &self.directory))?;
+        let record = Record::pack(&batch.incarnation, batch.sequence, &plain)
+            .map_err(io_error("compress for", &self.directory))?;
         let full = self.open.as_ref().is_some_and(|open| open.size() + record.len() > self.segment_bytes_max);
         if full {
             self.open = None;
@@ -162,7 +163,12 @@ impl Spool {
         let open = match &mut self.open {
             Some(open) => open,
             None => {
-                let number = self.segments.last().map_or(self.cursor.segment, |(number, _)| *number).max(self.cursor.segment) + 1;
+                let number = self
+                    .segments
+                    .last()
+                    .map_or(self.cursor.segment, |(number, _)| *number)
+                    .max(self.cursor.segment)
+                    + 1;
                 let path = segment::path(&self.directory, number);
                 let writer = Writer::create(&self.directory, number).map_err(io_error("make", &path))?;
                 self.segments.push((number, 0));
@@ -181,7 +187,9 @@ impl Spool {
 
     /// Oldest first: billing prefers a declared gap in the past to a full disk.
     fn make_room(&mut self, bytes: u64) {
-        while self.segments.iter().map(|(_, size)| size).sum::<u64>() + bytes > self.bytes_max && self.segments.len() > 1 {
+        while self.segments.iter().map(|(_, size)| size).sum::<u64>() + bytes > self.bytes_max
+            && self.segments.len() > 1
+        {
             let (number, _) = self.segments.remove(0);
             let path = segment::path(&self.directory, number);
             let from = if self.cursor.segment == number { self.cursor.offset } else { 0 };
@@ -218,7 +226,8 @@ impl Spool {
         let mut bytes = 0;
         let mut at = self.cursor;
         let from = at.segment;
-        let numbers: Vec<u64> = self.segments.iter().map(|(number, _)| *number).filter(|number| *number >= from).collect();
+        let numbers: Vec<u64> =
+            self.segments.iter().map(|(number, _)| *number).filter(|number| *number >= from).collect();
         for number in numbers {
             if number > at.segment {
                 at = Cursor { segment: number, offset: 0 };
@@ -304,7 +313,11 @@ impl Spool {
 /// A directory that only this user can look into: batches name users and jobs.
 pub(crate) fn make_private(directory: &Path) -> Result<(), SpoolError> {
     use std::os::unix::fs::DirBuilderExt;
-    std::fs::DirBuilder::new().recursive(true).mode(0o700).create(directory).map_err(io_error("make", directory))
+    std::fs::DirBuilder::new()
+        .recursive(true)
+        .mode(0o700)
+        .create(directory)
+        .map_err(io_error("make", directory))
 }
 
 #[cfg(test)]

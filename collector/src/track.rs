@@ -12,15 +12,17 @@
 //! A reading that fails ends observed time at the last good one. Nothing is carried over a gap.
 
 mod residency;
+mod shape;
 mod span;
 
 use crate::attribution::{self, Holder, Shape};
 use crate::config::{BusySource, Cadence};
 use crate::owner::OwnerLookup;
-use crate::reading::{Field, Gauges, Identity, Instance};
+use crate::reading::{Field, Gauges, Identity};
 use crate::slice::{self, Carry, Closed, RowSum, Slice, State};
 use residency::{Resident, Stay};
-use schema::wire::{BusyKind, MigInstance, Reason};
+use schema::wire::{BusyKind, Reason};
+use shape::{boundaries, shape};
 use span::Span;
 use std::sync::Arc;
 
@@ -125,7 +127,8 @@ impl Track {
             self.carry.clear();
             return self.begin(now_ms, now_shape, gauges, owners);
         }
-        let mut span = Span::new(last_good, now_ms, gauges, self.busy_source, &self.residents, &mut self.sampled_ms);
+        let mut span =
+            Span::new(last_good, now_ms, gauges, self.busy_source, &self.residents, &mut self.sampled_ms);
         self.learn_idle(&span, gauges);
         span.energy = self.energy_growth(gauges);
         self.spans.push(span);
@@ -134,7 +137,9 @@ impl Track {
             Some(Ok(list)) => self.settle(now_ms, list),
             // A list that can't be had at all leaves the time observed and its holders unknown.
             Some(Err(reason)) if is_lasting(reason) => self.settle(now_ms, Vec::new()),
-            Some(Err(_)) | None if now_ms - self.settled_ms > self.settings.processes_ms * GAP_PERIODS_X10 / 10 => {
+            Some(Err(_)) | None
+                if now_ms - self.settled_ms > self.settings.processes_ms * GAP_PERIODS_X10 / 10 =>
+            {
                 self.spans.clear();
                 self.hole(now_ms, State::Unobserved(Reason::NvmlError));
                 (self.last_good_ms, self.failing) = (None, Reason::NvmlError);
@@ -251,10 +256,13 @@ impl Track {
         cuts.extend(boundaries(from_ms, to_ms, self.settings.window_ms));
         let spans = std::mem::take(&mut self.spans);
         for piece in schema::window::Window::new(from_ms, to_ms).cut_at(&cuts) {
-            let span = spans.iter().find(|span| span.start_ms <= piece.start_ms && piece.end_ms <= span.end_ms);
+            let span =
+                spans.iter().find(|span| span.start_ms <= piece.start_ms && piece.end_ms <= span.end_ms);
             let Some(span) = span else { continue };
-            let here: Vec<&Stay> =
-                stays.iter().filter(|stay| stay.start_ms <= piece.start_ms && piece.end_ms <= stay.end_ms).collect();
+            let here: Vec<&Stay> = stays
+                .iter()
+                .filter(|stay| stay.start_ms <= piece.start_ms && piece.end_ms <= stay.end_ms)
+                .collect();
             let slice = self.stretch(piece.start_ms, piece.end_ms, span, &here);
             self.push(slice);
         }
@@ -267,7 +275,8 @@ impl Track {
         let (rows, oversubscribed) = attribution::divide(&self.shape, &holders);
         let own = |row: &attribution::Row| {
             let (place, workload) = (row.place, row.owner.workload);
-            here.iter().filter(move |stay| stay.holder.place == place && stay.holder.owner.workload == workload)
+            here.iter()
+                .filter(move |stay| stay.holder.place == place && stay.holder.owner.workload == workload)
         };
         let memory: Vec<Option<u64>> = rows
             .iter()
@@ -321,7 +330,11 @@ impl Track {
         if to_ms <= from_ms {
             return;
         }
-        for piece in schema::window::Window::new(from_ms, to_ms).cut_at(&boundaries(from_ms, to_ms, self.settings.window_ms)) {
+        for piece in schema::window::Window::new(from_ms, to_ms).cut_at(&boundaries(
+            from_ms,
+            to_ms,
+            self.settings.window_ms,
+        )) {
             self.push(Slice {
                 start_ms: piece.start_ms,
                 end_ms: piece.end_ms,
@@ -350,8 +363,9 @@ impl Track {
                 self.open = Some(next);
             }
         }
-        if self.open.as_ref().is_some_and(|open| open.end_ms.rem_euclid(self.settings.window_ms) == 0 && open.state == State::Observed)
-        {
+        if self.open.as_ref().is_some_and(|open| {
+            open.end_ms.rem_euclid(self.settings.window_ms) == 0 && open.state == State::Observed
+        }) {
             self.close_open();
         }
     }
@@ -373,30 +387,5 @@ fn hole_state(failing: Reason) -> State {
         Reason::GpuLost | Reason::Reconfiguring => State::Unavailable(failing),
         Reason::Unspecified => State::Unobserved(Reason::NvmlError),
         reason => State::Unobserved(reason),
-    }
-}
-
-fn boundaries(from_ms: i64, to_ms: i64, window_ms: i64) -> Vec<i64> {
-    let first = (from_ms.div_euclid(window_ms) + 1) * window_ms;
-    let step = usize::try_from(window_ms).expect("a window is a positive number of milliseconds");
-    (first..to_ms).step_by(step).collect()
-}
-
-/// How the device is cut, from its identity and its instances at this instant.
-fn shape(identity: &Identity, mig: Option<&[Instance]>) -> Shape {
-    let instance = |i: &Instance| {
-        let wire = MigInstance {
-            gpu_instance: i.gpu_instance,
-            compute_instance: i.compute_instance,
-            uuid: i.uuid.clone(),
-            profile: i.profile.clone(),
-            slices: i.slices,
-        };
-        (wire, i.gpu_instance_slices)
-    };
-    Shape {
-        slices: if mig.is_some() { identity.mig_slices.unwrap_or(7) } else { 1 },
-        instances: mig.map(|all| all.iter().map(instance).collect()),
-        measures_instances: identity.gpm,
     }
 }

@@ -4,7 +4,7 @@ use collector::config;
 use collector::shipper::{Enrolment, Shipper, ShipperStats, deliver};
 use collector::spool::Spool;
 use prost::Message;
-use schema::wire::{Batch, Delivery, DELIVERY_BYTES_MAX};
+use schema::wire::{Batch, DELIVERY_BYTES_MAX, Delivery};
 use std::io::{Read, Write};
 use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt;
@@ -38,7 +38,11 @@ fn server(answer: impl Fn(usize, &[u64]) -> (u16, &'static str) + Send + 'static
             };
             let head = String::from_utf8_lossy(&bytes[..head_end]).into_owned();
             let header = |name: &str| {
-                head.lines().find_map(|l| l.to_lowercase().strip_prefix(&format!("{name}: ")).map(|_| l[name.len() + 2..].to_owned()))
+                head.lines().find_map(|l| {
+                    l.to_lowercase()
+                        .strip_prefix(&format!("{name}: "))
+                        .map(|_| l[name.len() + 2..].to_owned())
+                })
             };
             let len: usize = header("content-length").map_or(0, |l| l.parse().expect("length"));
             let mut body = bytes[head_end..].to_vec();
@@ -56,7 +60,11 @@ fn server(answer: impl Fn(usize, &[u64]) -> (u16, &'static str) + Send + 'static
             let number = record.lock().expect("lock").len();
             let (status, text) = answer(number, &sequences);
             record.lock().expect("lock").push((path, header("authorization").unwrap_or_default(), sequences));
-            let _ = write!(stream, "HTTP/1.1 {status} x\r\nconnection: close\r\ncontent-length: {}\r\n\r\n{text}", text.len());
+            let _ = write!(
+                stream,
+                "HTTP/1.1 {status} x\r\nconnection: close\r\ncontent-length: {}\r\n\r\n{text}",
+                text.len()
+            );
         }
     });
     (url, seen)
@@ -107,16 +115,17 @@ fn a_failed_delivery_is_sent_again_the_same_until_it_is_durable() {
 fn a_batch_that_is_never_taken_is_found_by_halving_and_set_aside() {
     let dir = tempfile::tempdir().expect("folder");
     std::fs::write(dir.path().join("credential"), "secret").expect("credential");
-    let (url, seen) = server(|_, sequences| if sequences.contains(&2) { (400, "bad batch") } else { (200, RECEIPT) });
+    let (url, seen) =
+        server(|_, sequences| if sequences.contains(&2) { (400, "bad batch") } else { (200, RECEIPT) });
     let spool = spool(dir.path(), 5);
     let (mut shipper, stats) = shipper(&url, dir.path(), &spool);
     shipper.ship_all();
     let stats = stats.lock().expect("lock");
     assert_eq!((stats.shipped_batches, stats.refused_batches), (4, 1));
     assert!(seen.lock().expect("lock").iter().any(|s| s.2 == [2]), "it was tried alone");
-    let kept = std::fs::read_dir(dir.path().join("spool")).expect("folder").filter(|e| {
-        e.as_ref().expect("entry").file_name().to_string_lossy().starts_with("refused-")
-    });
+    let kept = std::fs::read_dir(dir.path().join("spool"))
+        .expect("folder")
+        .filter(|e| e.as_ref().expect("entry").file_name().to_string_lossy().starts_with("refused-"));
     assert_eq!(kept.count(), 1);
 }
 
@@ -124,15 +133,16 @@ fn a_batch_that_is_never_taken_is_found_by_halving_and_set_aside() {
 fn a_node_enrols_once_and_keeps_its_credential_to_itself() {
     let dir = tempfile::tempdir().expect("folder");
     std::fs::write(dir.path().join("token"), "join").expect("token");
-    let (url, seen) = server(|number, _| if number == 0 { (200, r#"{"credential":"mine"}"#) } else { (200, RECEIPT) });
+    let (url, seen) =
+        server(|number, _| if number == 0 { (200, r#"{"credential":"mine"}"#) } else { (200, RECEIPT) });
     let spool = spool(dir.path(), 1);
     let (mut shipper, _) = shipper(&url, dir.path(), &spool);
     shipper.ship_all();
     let seen = seen.lock().expect("lock").clone();
-    assert_eq!(seen.iter().map(|s| (s.0.as_str(), s.1.as_str())).collect::<Vec<_>>(), [
-        ("/api/v1/enrol", ""),
-        ("/api/v1/batches", "Bearer mine"),
-    ]);
+    assert_eq!(
+        seen.iter().map(|s| (s.0.as_str(), s.1.as_str())).collect::<Vec<_>>(),
+        [("/api/v1/enrol", ""), ("/api/v1/batches", "Bearer mine"),]
+    );
     let mode = std::fs::metadata(dir.path().join("credential")).expect("credential").permissions().mode();
     assert_eq!(mode & 0o777, 0o600);
 }
@@ -140,8 +150,12 @@ fn a_node_enrols_once_and_keeps_its_credential_to_itself() {
 #[test]
 fn delivering_without_a_spool_halves_what_is_too_large() {
     let (url, seen) = server(|_, sequences| if sequences.len() > 2 { (413, "") } else { (200, RECEIPT) });
-    let batches: Vec<Vec<u8>> = (0..5).map(|sequence| Batch { sequence, ..Batch::default() }.encode_to_vec()).collect();
+    let batches: Vec<Vec<u8>> =
+        (0..5).map(|sequence| Batch { sequence, ..Batch::default() }.encode_to_vec()).collect();
     let receipt = deliver(&url, "secret", &batches).expect("delivered");
     assert_eq!(receipt.batches, 3, "three deliveries, each answered by one receipt");
-    assert_eq!(seen.lock().expect("lock").iter().flat_map(|s| s.2.clone()).skip(5).collect::<Vec<_>>(), [0, 1, 2, 3, 4]);
+    assert_eq!(
+        seen.lock().expect("lock").iter().flat_map(|s| s.2.clone()).skip(5).collect::<Vec<_>>(),
+        [0, 1, 2, 3, 4]
+    );
 }

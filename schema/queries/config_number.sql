@@ -3,6 +3,6 @@ SELECT countIf(loaded_at_ms <= latest) AS number
 FROM config_versions
 CROSS JOIN
 (
-    SELECT max(loaded_at_ms) AS latest FROM config_versions WHERE file = {file:String} AND hash = {hash:String}
+    SELECT max(loaded_at_ms) AS latest FROM config_versions WHERE name = {name:String} AND hash = {hash:String}
 ) AS wanted
-WHERE file = {file:String}
+WHERE name = {name:String}

@@ -1,1 +1,7 @@
-//! Harness.
+//! What the end-to-end tests, the acceptance run and the benchmarks share.
+
+pub mod figures;
+
+pub mod model;
+pub mod probe;
+pub mod usage;

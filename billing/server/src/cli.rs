@@ -139,7 +139,11 @@ fn exit(outcome: anyhow::Result<Outcome>) -> ExitCode {
                 || error.downcast_ref::<ConfigError>().is_some()
                 || matches!(
                     error.downcast_ref::<ReportError>(),
-                    Some(ReportError::Period(_) | ReportError::UnknownTenant { .. } | ReportError::UnknownLine(_))
+                    Some(
+                        ReportError::Period(_)
+                            | ReportError::UnknownTenant { .. }
+                            | ReportError::UnknownLine(_)
+                    )
                 );
             ExitCode::from(if wrong_use { 2 } else { 3 })
         }

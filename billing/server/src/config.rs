@@ -174,8 +174,10 @@ pub fn load(path: &Path) -> Result<Loaded, ConfigError> {
         std::fs::read_to_string(path).map_err(|source| ConfigError::Read { path: path.into(), source })
     };
     let content = read(path)?;
-    let mut file: File = toml::from_str(&content)
-        .map_err(|e| ConfigError::Parse { path: path.into(), message: e.to_string().trim_end().replace('\n', "\n  ") })?;
+    let mut file: File = toml::from_str(&content).map_err(|e| ConfigError::Parse {
+        path: path.into(),
+        message: e.to_string().trim_end().replace('\n', "\n  "),
+    })?;
     let value = |key, message: String| ConfigError::Value { path: path.into(), key, message };
     let zone = parse_zone(&file.billing_zone).map_err(|e| value("billing_zone", e.to_string()))?;
     let currency = Currency::parse(&file.currency).map_err(|e| value("currency", e.to_string()))?;
@@ -188,7 +190,10 @@ pub fn load(path: &Path) -> Result<Loaded, ConfigError> {
     if !(1..=256).contains(&file.engine.concurrency) {
         return Err(value("engine.concurrency", "write 1 to 256".into()));
     }
-    let directory = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new(".")).to_path_buf();
+    // The engine needs an absolute path, and so does whoever reads an error.
+    let absolute =
+        std::path::absolute(path).map_err(|source| ConfigError::Read { path: path.into(), source })?;
+    let directory = absolute.parent().expect("a file lies in a directory").to_path_buf();
     file.engine.data_dir = directory.join(&file.engine.data_dir);
     file.engine.library = file.engine.library.map(|l| directory.join(l));
     let optional = |name: &'static str| {

@@ -39,7 +39,13 @@ impl Keyring {
     /// The store can't be reached and the cache is empty or old.
     pub async fn node(&self, credential: &str, now_ms: i64) -> Result<Option<NodeKey>, StoreError> {
         let hash = secret::hash(credential);
-        self.look_up(now_ms, |known| known.nodes.get(&hash).filter(|k| secret::same(&k.hash, &hash)).cloned()).await
+        self.look_up(now_ms, |known| known.nodes.get(&hash).filter(|k| secret::same(&k.hash, &hash)).cloned())
+            .await
+    }
+
+    /// A credential that was stored just now: its node may deliver at once, without waiting for the cache to look.
+    pub async fn learn(&self, key: NodeKey) {
+        self.known.write().await.nodes.insert(key.hash.clone(), key);
     }
 
     /// What a token may do, if it hasn't expired.
@@ -53,7 +59,11 @@ impl Keyring {
         Ok(key.filter(|k| k.expires_at_ms > now_ms).map(|k| k.role))
     }
 
-    async fn look_up<T>(&self, now_ms: i64, of: impl Fn(&Known) -> Option<T>) -> Result<Option<T>, StoreError> {
+    async fn look_up<T>(
+        &self,
+        now_ms: i64,
+        of: impl Fn(&Known) -> Option<T>,
+    ) -> Result<Option<T>, StoreError> {
         let (found, age_ms) = {
             let known = self.known.read().await;
             (of(&known), now_ms - known.read_at_ms)

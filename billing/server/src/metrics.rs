@@ -51,8 +51,11 @@ impl Metrics {
             deliveries.with_label_values(&[outcome]);
         }
         let store_seconds = Histogram::with_opts(
-            HistogramOpts::new("slicemeter_store_seconds", "Time from a delivery's last byte to its durable answer.")
-                .buckets(vec![0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 5.0, 30.0]),
+            HistogramOpts::new(
+                "slicemeter_store_seconds",
+                "Time from a delivery's last byte to its durable answer.",
+            )
+            .buckets(vec![0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 5.0, 30.0]),
         )
         .expect("valid buckets");
         registry.register(Box::new(store_seconds.clone())).expect("registered once");

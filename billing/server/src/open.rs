@@ -15,7 +15,10 @@ pub struct Opened {
 impl Opened {
     /// Stops the engine if it was started here. What was acknowledged is on disk in any case.
     pub async fn close(self) {
-        if let Some(engine) = self.engine {
+        let Self { store, engine } = self;
+        // Its idle connections would be waited for.
+        drop(store);
+        if let Some(engine) = engine {
             engine.stop().await;
         }
     }
@@ -74,7 +77,12 @@ fn own_address(own: &config::Store, config: &Loaded) -> anyhow::Result<Address> 
 }
 
 fn engine_address(endpoint: Endpoint) -> Address {
-    Address { url: endpoint.url, user: endpoint.user, password: endpoint.secret, database: config::default_database() }
+    Address {
+        url: endpoint.url,
+        user: endpoint.user,
+        password: endpoint.secret,
+        database: config::default_database(),
+    }
 }
 
 /// The engine as a child of this program: `slicemeter engine --child`.

@@ -109,7 +109,8 @@ pub async fn explain(
         Err(ReportError::NoData(_)) => return Err(unknown()),
         other => other?,
     };
-    let statement = bill.tenants.into_iter().find(|s| s.number == number && may_see(&s.tenant.id)).ok_or_else(unknown)?;
+    let statement =
+        bill.tenants.into_iter().find(|s| s.number == number && may_see(&s.tenant.id)).ok_or_else(unknown)?;
     let line = statement.lines.iter().find(|l| l.number == line).ok_or_else(unknown)?.clone();
     let owners = reader.owners(period.window()).await?;
     let usage = reader.line_hours(&line.key, period.window()).await?;

@@ -46,7 +46,8 @@ pub async fn serve(config: Loaded) -> anyhow::Result<()> {
         config: Arc::clone(&config),
     };
     let listen = config.file.listen;
-    let listener = TcpListener::bind(listen).await.with_context(|| format!("listen: could not listen on {listen}"))?;
+    let listener =
+        TcpListener::bind(listen).await.with_context(|| format!("listen: could not listen on {listen}"))?;
     tracing::info!(address = %listener.local_addr()?, "serving");
     let mut draining = stopped.clone();
     let http = tokio::spawn(

@@ -104,7 +104,9 @@ pub enum StoreError {
         expected: String,
     },
     /// The database has migrations that this program doesn't know.
-    #[error("this database has migration {0:04}, which this program doesn't know: use the newer program that made it")]
+    #[error(
+        "this database has migration {0:04}, which this program doesn't know: use the newer program that made it"
+    )]
     FromTheFuture(u32),
     /// A revision didn't add up and was not published.
     #[error("hour {hour_s} (Unix seconds) has {broken} device rows that don't add up; it was not published")]

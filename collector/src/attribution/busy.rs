@@ -85,7 +85,10 @@ fn split(total: u64, weights: &[u64]) -> impl Iterator<Item = u64> {
 }
 
 fn by_instance(shape: &Shape, rows: &[Row], weights: &[u64], measured: &[InstanceBusy], len_ms: u64) -> Busy {
-    let mut busy = Busy { rows: vec![RowBusy { busy_ns: Err(Reason::NotSupported), estimated: false }; rows.len()], ..Busy::default() };
+    let mut busy = Busy {
+        rows: vec![RowBusy { busy_ns: Err(Reason::NotSupported), estimated: false }; rows.len()],
+        ..Busy::default()
+    };
     let all = shape.instances.as_deref().unwrap_or_default();
     for gi in measured {
         let in_gi: Vec<_> = all.iter().filter(|(i, _)| i.gpu_instance == gi.gpu_instance).collect();
@@ -98,8 +101,11 @@ fn by_instance(shape: &Shape, rows: &[Row], weights: &[u64], measured: &[Instanc
                         out.busy_ns = Err(reason);
                     }
                 }
-                busy.free_unknown_slices +=
-                    in_gi.iter().filter(|(i, _)| !held(i.compute_instance)).map(|(i, _)| i.slices).sum::<u32>();
+                busy.free_unknown_slices += in_gi
+                    .iter()
+                    .filter(|(i, _)| !held(i.compute_instance))
+                    .map(|(i, _)| i.slices)
+                    .sum::<u32>();
                 continue;
             }
         };

@@ -26,7 +26,12 @@ fn mig(instances: &[(u32, &[u32])]) -> Shape {
     let mut all = Vec::new();
     for (gi, (gi_slices, compute)) in (0u32..).zip(instances) {
         for (ci, slices) in (0u32..).zip(*compute) {
-            let instance = MigInstance { gpu_instance: gi, compute_instance: ci, slices: *slices, ..MigInstance::default() };
+            let instance = MigInstance {
+                gpu_instance: gi,
+                compute_instance: ci,
+                slices: *slices,
+                ..MigInstance::default()
+            };
             all.push((instance, *gi_slices));
         }
     }
@@ -47,7 +52,14 @@ fn identity() -> Arc<Identity> {
     })
 }
 
-fn slice(shape: &Shape, holders: &[Holder], weights: &[u64], input: &BusyInput, start_ms: i64, len_ms: u64) -> Slice {
+fn slice(
+    shape: &Shape,
+    holders: &[Holder],
+    weights: &[u64],
+    input: &BusyInput,
+    start_ms: i64,
+    len_ms: u64,
+) -> Slice {
     let (rows, oversubscribed) = divide(shape, holders);
     let weights: Vec<u64> = (0..rows.len()).map(|at| weights[at % weights.len()]).collect();
     let busy = attribute_busy(shape, &rows, &weights, input, len_ms);
@@ -59,7 +71,12 @@ fn slice(shape: &Shape, holders: &[Holder], weights: &[u64], input: &BusyInput, 
         rows: rows
             .into_iter()
             .zip(busy.rows)
-            .map(|(row, b)| RowSum { row, busy_ns: b.busy_ns, estimated: b.estimated, memory_byte_ms: Some(1) })
+            .map(|(row, b)| RowSum {
+                row,
+                busy_ns: b.busy_ns,
+                estimated: b.estimated,
+                memory_byte_ms: Some(1),
+            })
             .collect(),
         ghosts: busy.ghosts,
         free_unknown_slices: busy.free_unknown_slices,
@@ -156,13 +173,22 @@ proptest! {
 #[test]
 fn shares_follow_how_the_device_is_divided() {
     let shape = mig(&[(3, &[3]), (2, &[2])]);
-    let (rows, _) = divide(&shape, &[holder(1, Place::instance(0, 0)), holder(2, Place::instance(1, 0)), holder(3, Place::instance(1, 0))]);
-    let shown: Vec<String> = rows.iter().map(|r| format!("{:?} {} {:?}", r.sharing, r.share, r.quality)).collect();
+    let (rows, _) = divide(
+        &shape,
+        &[
+            holder(1, Place::instance(0, 0)),
+            holder(2, Place::instance(1, 0)),
+            holder(3, Place::instance(1, 0)),
+        ],
+    );
+    let shown: Vec<String> =
+        rows.iter().map(|r| format!("{:?} {} {:?}", r.sharing, r.share, r.quality)).collect();
     let mut shown = shown;
     shown.sort();
     assert_eq!(shown, ["Mig 3/7 Measured", "MigShared 1/7 Estimated", "MigShared 1/7 Estimated"]);
     assert_eq!(shape.stranded(), Share::new(2, 7));
-    let (rows, _) = divide(&plain(), &[holder(1, Place::DEVICE), holder(1, Place::DEVICE), holder(2, Place::DEVICE)]);
+    let (rows, _) =
+        divide(&plain(), &[holder(1, Place::DEVICE), holder(1, Place::DEVICE), holder(2, Place::DEVICE)]);
     assert!(rows.iter().all(|r| r.share == Share::new(1, 2) && r.sharing == Sharing::TimeSliced));
 }
 
@@ -177,10 +203,23 @@ fn busy_with_nobody_there_is_a_ghost_and_unknown_is_not_zero() {
 #[test]
 fn energy_under_no_load_is_the_holders_only_where_he_holds_alone() {
     let half = Share::new(1, 2);
-    let shared = EnergyInput { total_mj: 1000, idle_mj: 400, held: &[(half, false), (half, false)], busy: Some(&[3, 1]), ghost: 0 };
+    let shared = EnergyInput {
+        total_mj: 1000,
+        idle_mj: 400,
+        held: &[(half, false), (half, false)],
+        busy: Some(&[3, 1]),
+        ghost: 0,
+    };
     assert_eq!(attribute_energy(&shared), [450, 150]);
-    let whole = EnergyInput { total_mj: 1000, idle_mj: 400, held: &[(Share::WHOLE, true)], busy: None, ghost: 0 };
+    let whole =
+        EnergyInput { total_mj: 1000, idle_mj: 400, held: &[(Share::WHOLE, true)], busy: None, ghost: 0 };
     assert_eq!(attribute_energy(&whole), [1000]);
-    let instance = EnergyInput { total_mj: 700, idle_mj: 700, held: &[(Share::new(3, 7), true)], busy: Some(&[0]), ghost: 0 };
+    let instance = EnergyInput {
+        total_mj: 700,
+        idle_mj: 700,
+        held: &[(Share::new(3, 7), true)],
+        busy: Some(&[0]),
+        ghost: 0,
+    };
     assert_eq!(attribute_energy(&instance), [300]);
 }

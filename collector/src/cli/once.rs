@@ -56,11 +56,21 @@ fn print_gauges(gauges: &Gauges, owners: &mut Procfs) {
         Err(reason) => println!("  busy unknown ({reason:?})"),
     }
     if let (Ok(memory), Ok(power)) = (&gauges.memory, &gauges.power_mw) {
-        println!("  memory {} of {} MiB, power {:.1} W", mib(memory.used_bytes), mib(memory.total_bytes), f64::from(*power) / 1e3);
+        println!(
+            "  memory {} of {} MiB, power {:.1} W",
+            mib(memory.used_bytes),
+            mib(memory.total_bytes),
+            f64::from(*power) / 1e3
+        );
     }
     for instance in gauges.mig.iter().flatten() {
-        let busy = instance.gpm.map_or_else(|reason| format!("unknown ({reason:?})"), |gpm| format!("{:.1} %", gpm.sm * 100.0));
-        println!("  MIG gi {} ci {} {} {} busy {busy}", instance.gpu_instance, instance.compute_instance, instance.profile, instance.uuid);
+        let busy = instance
+            .gpm
+            .map_or_else(|reason| format!("unknown ({reason:?})"), |gpm| format!("{:.1} %", gpm.sm * 100.0));
+        println!(
+            "  MIG gi {} ci {} {} {} busy {busy}",
+            instance.gpu_instance, instance.compute_instance, instance.profile, instance.uuid
+        );
     }
     for vgpu in gauges.vgpus.iter().flatten() {
         println!("  vGPU {} {} of machine {}", vgpu.id, vgpu.type_name, vgpu.vm_id);
@@ -72,8 +82,14 @@ fn print_gauges(gauges: &Gauges, owners: &mut Procfs) {
                 let memory = process.memory_bytes.map_or("?".to_owned(), |bytes| mib(bytes).to_string());
                 let place = process.gpu_instance.map_or(String::new(), |gi| format!(" gi {gi}"));
                 let owner = &found.owner.owner;
-                let attributes: Vec<String> = owner.attributes.iter().map(|(k, v)| format!("{k}={v}")).collect();
-                println!("  pid {}{place} {memory} MiB {:?} {}", process.pid, owner.kind, attributes.join(" "));
+                let attributes: Vec<String> =
+                    owner.attributes.iter().map(|(k, v)| format!("{k}={v}")).collect();
+                println!(
+                    "  pid {}{place} {memory} MiB {:?} {}",
+                    process.pid,
+                    owner.kind,
+                    attributes.join(" ")
+                );
             }
         }
         Some(Err(reason)) => println!("  processes unknown ({reason:?})"),

@@ -26,7 +26,10 @@ pub fn run(options: &Options, place: &Place) -> ExitCode {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::from(CANNOT_TELL),
         Err(error) => {
-            eprintln!("{}: {error}; name a new file in a folder that can be written to", options.output.display());
+            eprintln!(
+                "{}: {error}; name a new file in a folder that can be written to",
+                options.output.display()
+            );
             ExitCode::FAILURE
         }
     }

@@ -30,7 +30,10 @@ pub fn run(options: &Options) -> ExitCode {
             ExitCode::SUCCESS
         }
         Err(error) => {
-            eprintln!("{}: no collector answers there ({error}); name its state directory with --directory", options.directory.display());
+            eprintln!(
+                "{}: no collector answers there ({error}); name its state directory with --directory",
+                options.directory.display()
+            );
             ExitCode::from(CANNOT_TELL)
         }
     }

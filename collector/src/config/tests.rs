@@ -4,7 +4,8 @@ use super::*;
 
 #[test]
 fn the_example_holds_every_default() {
-    let config = Config::parse(include_str!("../../collector.example.toml"), "collector.example.toml").expect("parses");
+    let config = Config::parse(include_str!("../../collector.example.toml"), "collector.example.toml")
+        .expect("parses");
     assert_eq!(config.sample.cadence(), Sample::default().cadence());
     assert_eq!(config.spool.bytes_max, Spool::default().bytes_max);
     assert_eq!(config.kubernetes, KubernetesConfig::default());
@@ -17,7 +18,10 @@ fn errors_name_file_key_and_remedy() {
     let cases = [
         ("[node]\ncluster = \"c\"\ncolour = 1\n", "colour"),
         ("[node]\n", "cluster"),
-        ("[node]\ncluster = \"c\"\n[sample]\nwindow_ms = 7000\n", "sample.window_ms: 7000 doesn't divide 15 minutes"),
+        (
+            "[node]\ncluster = \"c\"\n[sample]\nwindow_ms = 7000\n",
+            "sample.window_ms: 7000 doesn't divide 15 minutes",
+        ),
         ("[node]\ncluster = \"c\"\n[sample]\nprocesses_ms = 7000\n", "sample.processes_ms"),
         ("[node]\ncluster = \"c\"\n[server]\nurl = \"example.org\"\n", "server.url"),
         ("[node]\ncluster = \"c\"\n[kubernetes]\npoll_seconds = 0\n", "kubernetes.poll_seconds"),

@@ -5,8 +5,8 @@ use nvml_wrapper::Nvml;
 use nvml_wrapper_sys::bindings::NvmlLib;
 use schema::wire::Reason;
 use std::cell::{Cell, RefCell};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
 /// An NVML return code that isn't success.
@@ -88,7 +88,14 @@ pub(super) struct Calls {
 
 impl Calls {
     pub fn new(nvml: Nvml, progress: Arc<Progress>, epoch: Instant) -> Self {
-        Self { nvml, stats: RefCell::default(), progress, epoch, lost_device: Cell::new(false), lost_driver: Cell::new(None) }
+        Self {
+            nvml,
+            stats: RefCell::default(),
+            progress,
+            epoch,
+            lost_device: Cell::new(false),
+            lost_driver: Cell::new(None),
+        }
     }
 
     pub fn lib(&self) -> &NvmlLib {

@@ -53,7 +53,8 @@ impl Pairs {
         if let Some(at) = self.pairs.iter().position(|pair| pair.key == key) {
             return Ok(at);
         }
-        let (mut older, mut newer): (nvmlGpmSample_t, nvmlGpmSample_t) = (std::ptr::null_mut(), std::ptr::null_mut());
+        let (mut older, mut newer): (nvmlGpmSample_t, nvmlGpmSample_t) =
+            (std::ptr::null_mut(), std::ptr::null_mut());
         nvml!(calls, nvmlGpmSampleAlloc(&mut older))?;
         if let Err(code) = nvml!(calls, nvmlGpmSampleAlloc(&mut newer)) {
             let _ = nvml!(calls, nvmlGpmSampleFree(older));
@@ -64,7 +65,13 @@ impl Pairs {
     }
 
     /// Activity since the previous call with the same key; the first has nothing to compare with.
-    pub fn read(&mut self, calls: &Calls, handle: nvmlDevice_t, target: Target, compute_instance: Option<u32>) -> Field<Gpm> {
+    pub fn read(
+        &mut self,
+        calls: &Calls,
+        handle: nvmlDevice_t,
+        target: Target,
+        compute_instance: Option<u32>,
+    ) -> Field<Gpm> {
         let gpu_instance = match target {
             Target::Handle => None,
             Target::GpuInstance(id) => Some(id),

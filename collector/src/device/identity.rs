@@ -2,7 +2,10 @@
 
 use super::call::{Calls, Code, nvml, text};
 use crate::reading::{Field, Identity, Memory};
-use nvml_wrapper_sys::bindings::{nvmlDevice_t, nvmlGpmSupport_t, nvmlGpuInstanceProfileInfo_t, nvmlMemory_t, nvmlMemory_v2_t, nvmlPciInfo_t};
+use nvml_wrapper_sys::bindings::{
+    nvmlDevice_t, nvmlGpmSupport_t, nvmlGpuInstanceProfileInfo_t, nvmlMemory_t, nvmlMemory_v2_t,
+    nvmlPciInfo_t,
+};
 
 /// `NVML_DEVICE_UUID_V2_BUFFER_SIZE` and the name buffer's size in NVIDIA's header.
 const TEXT_LEN: u32 = 96;
@@ -33,7 +36,12 @@ pub(super) fn memory(calls: &Calls, handle: nvmlDevice_t) -> Result<Memory, Code
     let version = u32::try_from(size_of::<nvmlMemory_v2_t>()).expect("40 bytes") | 2 << 24;
     let mut v2 = nvmlMemory_v2_t { version, total: 0, reserved: 0, free: 0, used: 0 };
     match nvml!(calls, nvmlDeviceGetMemoryInfo_v2(handle, &mut v2)) {
-        Ok(()) => Ok(Memory { total_bytes: v2.total, reserved_bytes: v2.reserved, free_bytes: v2.free, used_bytes: v2.used }),
+        Ok(()) => Ok(Memory {
+            total_bytes: v2.total,
+            reserved_bytes: v2.reserved,
+            free_bytes: v2.free,
+            used_bytes: v2.used,
+        }),
         Err(Code::FUNCTION_NOT_FOUND) => {
             let mut v1 = nvmlMemory_t { total: 0, free: 0, used: 0 };
             nvml!(calls, nvmlDeviceGetMemoryInfo(handle, &mut v1))?;
@@ -75,7 +83,9 @@ fn gpm_supported(calls: &Calls, handle: nvmlDevice_t) -> bool {
         && lib.nvmlGpmMigSampleGet.is_ok()
         && lib.nvmlGpmMetricsGet.is_ok();
     let mut support = nvmlGpmSupport_t { version: 1, isSupportedDevice: 0 };
-    complete && nvml!(calls, nvmlGpmQueryDeviceSupport(handle, &mut support)).is_ok() && support.isSupportedDevice == 1
+    complete
+        && nvml!(calls, nvmlGpmQueryDeviceSupport(handle, &mut support)).is_ok()
+        && support.isSupportedDevice == 1
 }
 
 /// Everything that holds as long as the driver stays loaded.
@@ -84,7 +94,9 @@ pub(super) fn read(calls: &Calls, handle: nvmlDevice_t, index: u32, driver_versi
     let model = name(calls, handle).map_err(Code::reason)?;
     // SAFETY: the struct is integers only, for which all zeros is a value.
     let mut pci: nvmlPciInfo_t = unsafe { std::mem::zeroed() };
-    let pci_bus_id = nvml!(calls, nvmlDeviceGetPciInfo_v3(handle, &mut pci)).map(|()| text(&pci.busId)).unwrap_or_default();
+    let pci_bus_id = nvml!(calls, nvmlDeviceGetPciInfo_v3(handle, &mut pci))
+        .map(|()| text(&pci.busId))
+        .unwrap_or_default();
     let mut minor = 0;
     let minor = nvml!(calls, nvmlDeviceGetMinorNumber(handle, &mut minor)).ok().map(|()| minor);
     let mig_slices = mig_mode(calls, handle).ok().map(|_| mig_slices(calls, handle, &model));

@@ -29,7 +29,13 @@ pub(super) struct Layout {
 
 impl Layout {
     /// The instances in place now; the flag says whether they are others than at the last tick.
-    pub fn read(&mut self, calls: &Calls, device: nvmlDevice_t, pairs: &mut Pairs, gpm: bool) -> Field<(Vec<Instance>, bool)> {
+    pub fn read(
+        &mut self,
+        calls: &Calls,
+        device: nvmlDevice_t,
+        pairs: &mut Pairs,
+        gpm: bool,
+    ) -> Field<(Vec<Instance>, bool)> {
         let slots = self.slots(calls, device).map_err(Code::reason)?;
         let mut present: Vec<(Facts, nvmlDevice_t)> = Vec::with_capacity(slots as usize);
         for slot in 0..slots {
@@ -44,7 +50,8 @@ impl Layout {
         }
         present.sort_by_key(|(facts, _)| (facts.gpu_instance, facts.compute_instance));
         let fingerprint = |f: &Facts| (f.uuid.clone(), f.profile.clone(), f.gpu_instance, f.compute_instance);
-        let changed = !self.known.iter().map(fingerprint).eq(present.iter().map(|(facts, _)| fingerprint(facts)));
+        let changed =
+            !self.known.iter().map(fingerprint).eq(present.iter().map(|(facts, _)| fingerprint(facts)));
         if changed {
             pairs.clear(calls);
         }
@@ -103,14 +110,24 @@ fn profile(name: &str, attributes: &nvmlDeviceAttributes_t) -> String {
 }
 
 /// Memory and activity: once for each GPU instance, and for each compute instance where one GPU instance has several.
-fn measure(calls: &Calls, device: nvmlDevice_t, present: &[(Facts, nvmlDevice_t)], pairs: &mut Pairs, gpm: bool) -> Vec<Instance> {
+fn measure(
+    calls: &Calls,
+    device: nvmlDevice_t,
+    present: &[(Facts, nvmlDevice_t)],
+    pairs: &mut Pairs,
+    gpm: bool,
+) -> Vec<Instance> {
     let mut instances: Vec<Instance> = Vec::with_capacity(present.len());
     for (facts, handle) in present {
         let gi = facts.gpu_instance;
         let shared = present.iter().filter(|(other, _)| other.gpu_instance == gi).count() > 1;
         let sibling = instances.iter().find(|i: &&Instance| i.gpu_instance == gi).map(|i| (i.memory, i.gpm));
         let (memory, activity): (Field<Memory>, _) = sibling.unwrap_or_else(|| {
-            let activity = if gpm { pairs.read(calls, device, Target::GpuInstance(gi), None) } else { Err(Reason::MigPreHopper) };
+            let activity = if gpm {
+                pairs.read(calls, device, Target::GpuInstance(gi), None)
+            } else {
+                Err(Reason::MigPreHopper)
+            };
             (identity::memory(calls, *handle).map_err(Code::reason), activity)
         });
         let own_gpm = (shared && gpm)

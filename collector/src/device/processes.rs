@@ -22,7 +22,9 @@ pub(super) fn list_is_unsafe(calls: &Calls, driver_version: &str) -> bool {
     }
     let by_version = major == 535 && (43..98).contains(&minor);
     let lib = calls.lib();
-    by_version || (lib.nvmlDeviceGetConfComputeMemSizeInfo.is_ok() && lib.nvmlDeviceGetRunningProcessDetailList.is_err())
+    by_version
+        || (lib.nvmlDeviceGetConfComputeMemSizeInfo.is_ok()
+            && lib.nvmlDeviceGetRunningProcessDetailList.is_err())
 }
 
 #[derive(Clone, Copy)]
@@ -43,7 +45,12 @@ impl Lists {
     }
 
     fn resize(&mut self, len: usize) {
-        let empty = nvmlProcessInfo_t { pid: 0, usedGpuMemory: NO_MEMORY, gpuInstanceId: NO_ID, computeInstanceId: NO_ID };
+        let empty = nvmlProcessInfo_t {
+            pid: 0,
+            usedGpuMemory: NO_MEMORY,
+            gpuInstanceId: NO_ID,
+            computeInstanceId: NO_ID,
+        };
         self.buffer.resize(len, empty);
     }
 
@@ -55,9 +62,15 @@ impl Lists {
             let mut count = u32::try_from(self.buffer.len()).expect("a process list is short");
             let infos = self.buffer.as_mut_ptr();
             let outcome = match list {
-                List::Compute => nvml!(calls, nvmlDeviceGetComputeRunningProcesses_v3(handle, &mut count, infos)),
-                List::Graphics => nvml!(calls, nvmlDeviceGetGraphicsRunningProcesses_v3(handle, &mut count, infos)),
-                List::Mps => nvml!(calls, nvmlDeviceGetMPSComputeRunningProcesses_v3(handle, &mut count, infos)),
+                List::Compute => {
+                    nvml!(calls, nvmlDeviceGetComputeRunningProcesses_v3(handle, &mut count, infos))
+                }
+                List::Graphics => {
+                    nvml!(calls, nvmlDeviceGetGraphicsRunningProcesses_v3(handle, &mut count, infos))
+                }
+                List::Mps => {
+                    nvml!(calls, nvmlDeviceGetMPSComputeRunningProcesses_v3(handle, &mut count, infos))
+                }
             };
             match outcome {
                 Ok(()) => return Ok((count as usize).min(self.buffer.len())),

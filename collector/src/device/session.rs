@@ -70,7 +70,8 @@ impl Session {
                 continue;
             }
             let found = self.handle(index).and_then(|handle| {
-                identity::read(&self.calls, handle, index, &self.driver_version).map(|identity| (handle, identity))
+                identity::read(&self.calls, handle, index, &self.driver_version)
+                    .map(|identity| (handle, identity))
             });
             let Ok((handle, identity)) = found else {
                 self.missing += 1;
@@ -149,7 +150,8 @@ impl NvmlSource {
                 Err(Reason::GpuLost)
             } else {
                 self.progress.at_device(Some(slot.identity.clone()));
-                let own = xids.iter().filter(|(handle, _)| *handle == slot.handle).map(|(_, xid)| *xid).collect();
+                let own =
+                    xids.iter().filter(|(handle, _)| *handle == slot.handle).map(|(_, xid)| *xid).collect();
                 let over_budget = session.calls.stats.borrow().micros > plan.budget_us;
                 let shared = Shared {
                     calls: &session.calls,
@@ -191,7 +193,8 @@ impl NvmlSource {
             Err(error) => {
                 self.retry_at_ms = now + self.retry_ms;
                 self.retry_ms = (2 * self.retry_ms).min(RETRY_MS_MAX);
-                self.last_failure = (Reason::DriverUnavailable, format!("NVML could not be initialised: {error}"));
+                self.last_failure =
+                    (Reason::DriverUnavailable, format!("NVML could not be initialised: {error}"));
                 Err(self.last_failure.clone())
             }
         }

@@ -2,11 +2,11 @@
 
 use super::call::{Calls, Code, Unsupported, nvml};
 use super::gpm::{Pairs, Target};
+use super::identity;
 use super::mig::Layout;
 use super::processes::Lists;
 use super::utilization::{self, Samples};
 use super::vgpu::{self, Vgpus};
-use super::identity;
 use crate::reading::{Field, Gauges, Identity, Plan};
 use nvml_wrapper_sys::bindings::nvmlDevice_t;
 use schema::wire::Reason;
@@ -107,7 +107,9 @@ impl Slot {
         });
         // Where samples came, the last of them is the gauge, and one call is saved except with the slow ones.
         let utilization = match &busy_samples {
-            Ok(samples) if !plan.slow_gauges && !samples.is_empty() => Ok((samples[samples.len() - 1].percent, u32::MAX)),
+            Ok(samples) if !plan.slow_gauges && !samples.is_empty() => {
+                Ok((samples[samples.len() - 1].percent, u32::MAX))
+            }
             _ => self.when(plain, "utilization", |_| utilization::rates(calls, handle)),
         };
         let gpm = if !plain {
@@ -154,7 +156,12 @@ impl Slot {
     }
 
     /// Asks what only a device outside MIG can tell.
-    fn when<T>(&mut self, plain: bool, what: &'static str, ask: impl FnOnce(&mut Self) -> Result<T, Code>) -> Field<T> {
+    fn when<T>(
+        &mut self,
+        plain: bool,
+        what: &'static str,
+        ask: impl FnOnce(&mut Self) -> Result<T, Code>,
+    ) -> Field<T> {
         if !plain {
             return Err(Reason::NotSupported);
         }
@@ -164,7 +171,12 @@ impl Slot {
         answer
     }
 
-    fn slow(&mut self, plan: &Plan, what: &'static str, ask: impl FnOnce() -> Result<u32, Code>) -> Option<u32> {
+    fn slow(
+        &mut self,
+        plan: &Plan,
+        what: &'static str,
+        ask: impl FnOnce() -> Result<u32, Code>,
+    ) -> Option<u32> {
         if plan.slow_gauges { self.unsupported.ask(what, ask).ok() } else { None }
     }
 }

@@ -63,7 +63,15 @@ fn locked<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
 impl ThreadedSource {
     /// As [`NvmlSource::new`], with the time after which a call counts as hung.
     pub fn new(library: Option<OsString>, clock: Arc<dyn Clock>, deadline: Duration) -> Self {
-        Self { library, clock, deadline, worker: None, set_aside: SetAside::default(), parked: 0, returned: mpsc::channel() }
+        Self {
+            library,
+            clock,
+            deadline,
+            worker: None,
+            set_aside: SetAside::default(),
+            parked: 0,
+            returned: mpsc::channel(),
+        }
     }
 
     /// Threads that are stuck in the driver now.
@@ -79,7 +87,10 @@ impl ThreadedSource {
             return Ok(());
         }
         if self.parked >= PARKED_MAX {
-            return Err((Reason::CallHung, format!("{PARKED_MAX} threads are stuck in the driver; no more are started")));
+            return Err((
+                Reason::CallHung,
+                format!("{PARKED_MAX} threads are stuck in the driver; no more are started"),
+            ));
         }
         let source = NvmlSource::new(self.library.clone(), self.clock.clone());
         let (progress, epoch) = source.progress();
@@ -103,7 +114,11 @@ impl ThreadedSource {
     }
 
     /// One request to the current worker; `None` where a call hung and the worker was parked.
-    fn ask(&mut self, plan: &Plan, devices: &mut Vec<DeviceReading>) -> Option<Result<CallStats, (Reason, String)>> {
+    fn ask(
+        &mut self,
+        plan: &Plan,
+        devices: &mut Vec<DeviceReading>,
+    ) -> Option<Result<CallStats, (Reason, String)>> {
         if let Err(failed) = self.spawn() {
             return Some(Err(failed));
         }
@@ -144,7 +159,12 @@ impl ThreadedSource {
 }
 
 /// The thread: answers requests until nobody asks any more.
-fn serve(mut source: NvmlSource, requests: &Receiver<Request>, answers: &Sender<Answer>, set_aside: &SetAside) {
+fn serve(
+    mut source: NvmlSource,
+    requests: &Receiver<Request>,
+    answers: &Sender<Answer>,
+    set_aside: &SetAside,
+) {
     let (progress, _) = source.progress();
     while let Ok(request) = requests.recv() {
         match request {
@@ -191,7 +211,11 @@ impl Source for ThreadedSource {
         }
         for identity in locked(&self.set_aside).values() {
             let boot_ms = self.clock.boot_ms();
-            reading.devices.push(DeviceReading { identity: identity.clone(), boot_ms, outcome: Err(Reason::CallHung) });
+            reading.devices.push(DeviceReading {
+                identity: identity.clone(),
+                boot_ms,
+                outcome: Err(Reason::CallHung),
+            });
         }
         reading
     }

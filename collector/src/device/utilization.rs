@@ -2,7 +2,9 @@
 
 use super::call::{Calls, Code, nvml};
 use crate::reading::{BusySample, ProcessSample};
-use nvml_wrapper_sys::bindings::{nvmlDevice_t, nvmlProcessUtilizationSample_t, nvmlSample_t, nvmlUtilization_t, nvmlValue_t};
+use nvml_wrapper_sys::bindings::{
+    nvmlDevice_t, nvmlProcessUtilizationSample_t, nvmlSample_t, nvmlUtilization_t, nvmlValue_t,
+};
 
 /// `NVML_GPU_UTILIZATION_SAMPLES`.
 const GPU_UTILIZATION: u32 = 1;
@@ -30,14 +32,26 @@ impl Samples {
             self.device.resize(128, nvmlSample_t { timeStamp: 0, sampleValue: nvmlValue_t { ullVal: 0 } });
         }
         for _ in 0..=RETRIES_MAX {
-            let (mut kind, mut count) = (0, u32::try_from(self.device.len()).expect("a ring of samples is short"));
+            let (mut kind, mut count) =
+                (0, u32::try_from(self.device.len()).expect("a ring of samples is short"));
             let samples = self.device.as_mut_ptr();
-            match nvml!(calls, nvmlDeviceGetSamples(handle, GPU_UTILIZATION, self.device_seen_us, &mut kind, &mut count, samples)) {
+            match nvml!(
+                calls,
+                nvmlDeviceGetSamples(
+                    handle,
+                    GPU_UTILIZATION,
+                    self.device_seen_us,
+                    &mut kind,
+                    &mut count,
+                    samples
+                )
+            ) {
                 Ok(()) => return Ok(self.take_device(count as usize)),
                 Err(Code::NOT_FOUND) => return Ok(Vec::new()),
                 Err(Code::INSUFFICIENT_SIZE) => {
                     let len = (count as usize).max(2 * self.device.len()) + 8;
-                    self.device.resize(len, nvmlSample_t { timeStamp: 0, sampleValue: nvmlValue_t { ullVal: 0 } });
+                    self.device
+                        .resize(len, nvmlSample_t { timeStamp: 0, sampleValue: nvmlValue_t { ullVal: 0 } });
                 }
                 Err(code) => return Err(code),
             }
@@ -67,14 +81,24 @@ impl Samples {
     /// Samples of processes with non-zero use; none newer is an empty list. Stale and absurd ones are dropped here;
     /// those of processes that aren't listed are dropped where the list is known.
     pub fn processes(&mut self, calls: &Calls, handle: nvmlDevice_t) -> Result<Vec<ProcessSample>, Code> {
-        let empty = nvmlProcessUtilizationSample_t { pid: 0, timeStamp: 0, smUtil: 0, memUtil: 0, encUtil: 0, decUtil: 0 };
+        let empty = nvmlProcessUtilizationSample_t {
+            pid: 0,
+            timeStamp: 0,
+            smUtil: 0,
+            memUtil: 0,
+            encUtil: 0,
+            decUtil: 0,
+        };
         if self.process.is_empty() {
             self.process.resize(128, empty);
         }
         for _ in 0..=RETRIES_MAX {
             let mut count = u32::try_from(self.process.len()).expect("a ring of samples is short");
             let samples = self.process.as_mut_ptr();
-            match nvml!(calls, nvmlDeviceGetProcessUtilization(handle, samples, &mut count, self.process_seen_us)) {
+            match nvml!(
+                calls,
+                nvmlDeviceGetProcessUtilization(handle, samples, &mut count, self.process_seen_us)
+            ) {
                 Ok(()) => return Ok(self.take_processes(count as usize)),
                 Err(Code::NOT_FOUND) => return Ok(Vec::new()),
                 Err(Code::INSUFFICIENT_SIZE) => {
@@ -92,7 +116,11 @@ impl Samples {
         let mut taken: Vec<ProcessSample> = self.process[..count.min(self.process.len())]
             .iter()
             .filter(|s| s.timeStamp > seen && s.smUtil <= 100 && s.pid != 0)
-            .map(|s| ProcessSample { pid: s.pid, at_us: i64::try_from(s.timeStamp).unwrap_or(i64::MAX), percent: s.smUtil })
+            .map(|s| ProcessSample {
+                pid: s.pid,
+                at_us: i64::try_from(s.timeStamp).unwrap_or(i64::MAX),
+                percent: s.smUtil,
+            })
             .collect();
         taken.sort_unstable_by_key(|s| s.at_us);
         if let Some(last) = taken.last() {

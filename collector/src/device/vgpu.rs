@@ -2,7 +2,9 @@
 
 use super::call::{Calls, Code, nvml, text};
 use crate::reading::{ProcessSample, Vgpu};
-use nvml_wrapper_sys::bindings::{nvmlDevice_t, nvmlValue_t, nvmlVgpuInstance_t, nvmlVgpuInstanceUtilizationSample_t};
+use nvml_wrapper_sys::bindings::{
+    nvmlDevice_t, nvmlValue_t, nvmlVgpuInstance_t, nvmlVgpuInstanceUtilizationSample_t,
+};
 
 /// `NVML_GPU_VIRTUALIZATION_MODE_HOST_VGPU`.
 const HOST_VGPU: u32 = 3;
@@ -55,7 +57,8 @@ impl Vgpus {
         let mut buffer = [empty; VGPUS_MAX];
         let (mut kind, mut count) = (0, u32::try_from(VGPUS_MAX).expect("64"));
         let samples = buffer.as_mut_ptr();
-        match nvml!(calls, nvmlDeviceGetVgpuUtilization(device, self.seen_us, &mut kind, &mut count, samples)) {
+        match nvml!(calls, nvmlDeviceGetVgpuUtilization(device, self.seen_us, &mut kind, &mut count, samples))
+        {
             Ok(()) => {}
             Err(Code::NOT_FOUND) => return Ok(Vec::new()),
             Err(code) => return Err(code),
@@ -98,6 +101,9 @@ fn facts(calls: &Calls, device: nvmlDevice_t, id: nvmlVgpuInstance_t) -> Result<
         Err(_) => String::new(),
     };
     let mut max = 0;
-    let max_instances = nvml!(calls, nvmlVgpuTypeGetMaxInstances(device, kind, &mut max)).ok().map(|()| max).filter(|max| *max > 0);
+    let max_instances = nvml!(calls, nvmlVgpuTypeGetMaxInstances(device, kind, &mut max))
+        .ok()
+        .map(|()| max)
+        .filter(|max| *max > 0);
     Ok(Vgpu { id, vm_id, type_name, max_instances, memory_bytes: None })
 }

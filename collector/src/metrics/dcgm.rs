@@ -15,21 +15,49 @@ pub fn render(node: &str, host_label: &str, sampler: &Sampler, last_xid: &BTreeM
     let mut text = Text::default();
     let good: Vec<(&DeviceReading, &Gauges)> =
         sampler.last.devices.iter().filter_map(|d| d.outcome.as_ref().ok().map(|g| (d, &**g))).collect();
-    let track = |d: &DeviceReading| sampler.tracks().iter().find(|track| track.identity.uuid == d.identity.uuid);
+    let track =
+        |d: &DeviceReading| sampler.tracks().iter().find(|track| track.identity.uuid == d.identity.uuid);
     let labels = Labels { node, host_label };
     type Gauge = fn(&Gauges) -> Option<f64>;
     let devices: [(&'static str, &'static str, &'static str, Gauge); 11] = [
         ("DCGM_FI_DEV_SM_CLOCK", "gauge", "SM clock frequency (in MHz).", |g| g.sm_clock_mhz.map(f64::from)),
-        ("DCGM_FI_DEV_MEM_CLOCK", "gauge", "Memory clock frequency (in MHz).", |g| g.memory_clock_mhz.map(f64::from)),
+        ("DCGM_FI_DEV_MEM_CLOCK", "gauge", "Memory clock frequency (in MHz).", |g| {
+            g.memory_clock_mhz.map(f64::from)
+        }),
         ("DCGM_FI_DEV_GPU_TEMP", "gauge", "GPU temperature (in C).", |g| g.temperature_c.map(f64::from)),
-        ("DCGM_FI_DEV_POWER_USAGE", "gauge", "Power draw (in W).", |g| Some(f64::from(g.power_mw.ok()?) / 1e3)),
-        ("DCGM_FI_DEV_TOTAL_ENERGY_CONSUMPTION", "counter", "Total energy consumption since boot (in mJ).", |g| Some(g.energy_mj.ok()? as f64)),
-        ("DCGM_FI_DEV_GPU_UTIL", "gauge", "GPU utilization (in %).", |g| Some(f64::from(g.utilization.ok()?.0))),
-        ("DCGM_FI_DEV_MEM_COPY_UTIL", "gauge", "Memory utilization (in %).", |g| Some(f64::from(g.utilization.ok()?.1)).filter(|v| *v <= 100.0)),
-        ("DCGM_FI_PROF_GR_ENGINE_ACTIVE", "gauge", "Ratio of time the graphics engine is active.", |g| g.gpm.ok()?.graphics),
-        ("DCGM_FI_PROF_SM_ACTIVE", "gauge", "The ratio of cycles an SM has at least 1 warp assigned.", |g| Some(g.gpm.ok()?.sm)),
-        ("DCGM_FI_PROF_PIPE_TENSOR_ACTIVE", "gauge", "Ratio of cycles the tensor (HMMA) pipe is active.", |g| g.gpm.ok()?.tensor),
-        ("DCGM_FI_PROF_DRAM_ACTIVE", "gauge", "Ratio of cycles the device memory interface is active sending or receiving data.", |g| g.gpm.ok()?.dram),
+        ("DCGM_FI_DEV_POWER_USAGE", "gauge", "Power draw (in W).", |g| {
+            Some(f64::from(g.power_mw.ok()?) / 1e3)
+        }),
+        (
+            "DCGM_FI_DEV_TOTAL_ENERGY_CONSUMPTION",
+            "counter",
+            "Total energy consumption since boot (in mJ).",
+            |g| Some(g.energy_mj.ok()? as f64),
+        ),
+        ("DCGM_FI_DEV_GPU_UTIL", "gauge", "GPU utilization (in %).", |g| {
+            Some(f64::from(g.utilization.ok()?.0))
+        }),
+        ("DCGM_FI_DEV_MEM_COPY_UTIL", "gauge", "Memory utilization (in %).", |g| {
+            Some(f64::from(g.utilization.ok()?.1)).filter(|v| *v <= 100.0)
+        }),
+        ("DCGM_FI_PROF_GR_ENGINE_ACTIVE", "gauge", "Ratio of time the graphics engine is active.", |g| {
+            g.gpm.ok()?.graphics
+        }),
+        ("DCGM_FI_PROF_SM_ACTIVE", "gauge", "The ratio of cycles an SM has at least 1 warp assigned.", |g| {
+            Some(g.gpm.ok()?.sm)
+        }),
+        (
+            "DCGM_FI_PROF_PIPE_TENSOR_ACTIVE",
+            "gauge",
+            "Ratio of cycles the tensor (HMMA) pipe is active.",
+            |g| g.gpm.ok()?.tensor,
+        ),
+        (
+            "DCGM_FI_PROF_DRAM_ACTIVE",
+            "gauge",
+            "Ratio of cycles the device memory interface is active sending or receiving data.",
+            |g| g.gpm.ok()?.dram,
+        ),
     ];
     type Part = fn(&Instance) -> Option<f64>;
     let parts: [(&str, Part); 4] = [
@@ -69,7 +97,13 @@ pub fn render(node: &str, host_label: &str, sampler: &Sampler, last_xid: &BTreeM
             }
             for instance in gpu_instances(gauges) {
                 if let Ok(memory) = &instance.memory {
-                    labels.sample(&mut text, device, Some(instance), track(device), (value(memory) as f64 / MIB).floor());
+                    labels.sample(
+                        &mut text,
+                        device,
+                        Some(instance),
+                        track(device),
+                        (value(memory) as f64 / MIB).floor(),
+                    );
                 }
             }
         }
@@ -94,7 +128,14 @@ struct Labels<'a> {
 }
 
 impl Labels<'_> {
-    fn sample(&self, text: &mut Text, device: &DeviceReading, instance: Option<&Instance>, track: Option<&Track>, value: f64) {
+    fn sample(
+        &self,
+        text: &mut Text,
+        device: &DeviceReading,
+        instance: Option<&Instance>,
+        track: Option<&Track>,
+        value: f64,
+    ) {
         let id = &device.identity;
         let (index, name) = (id.index.to_string(), format!("nvidia{}", id.minor.unwrap_or(id.index)));
         let gi = instance.map(|instance| instance.gpu_instance.to_string());
@@ -122,7 +163,10 @@ impl Labels<'_> {
 
 /// The pod that alone holds a device or GPU instance; with two there is no saying whose the figure is.
 fn sole_pod(track: &Track, gpu_instance: Option<u32>) -> Option<&crate::owner::OwnerRecord> {
-    let mut owners = track.owners().filter(|r| gpu_instance.is_none() || r.holder.place.gpu_instance == gpu_instance).map(|r| &r.holder.owner);
+    let mut owners = track
+        .owners()
+        .filter(|r| gpu_instance.is_none() || r.holder.place.gpu_instance == gpu_instance)
+        .map(|r| &r.holder.owner);
     let first = owners.next()?;
     let sole = owners.all(|other| other.workload == first.workload);
     (sole && first.owner.kind == OwnerKind::Kubernetes).then_some(first)

@@ -70,21 +70,50 @@ fn devices(text: &mut Text, node: &str, reading: &NodeReading) {
     }
     type Gauge = fn(&Gauges) -> Option<f64>;
     let gauges: [(&'static str, &'static str, &'static str, Gauge); 13] = [
-        ("slicemeter_gpu_energy_joules_total", "counter", "Energy since the driver was loaded.", |g| Some(g.energy_mj.ok()? as f64 / 1e3)),
-        ("slicemeter_gpu_power_watts", "gauge", "Power draw.", |g| Some(f64::from(g.power_mw.ok()?) / 1e3)),
-        ("slicemeter_gpu_temperature_celsius", "gauge", "Core temperature.", |g| g.temperature_c.map(f64::from)),
-        ("slicemeter_gpu_sm_clock_hertz", "gauge", "SM clock.", |g| Some(f64::from(g.sm_clock_mhz?) * 1e6)),
-        ("slicemeter_gpu_memory_clock_hertz", "gauge", "Memory clock.", |g| Some(f64::from(g.memory_clock_mhz?) * 1e6)),
-        ("slicemeter_gpu_utilization_ratio", "gauge", "Part of the last sample period with a kernel resident; absent under MIG.", |g| {
-            Some(f64::from(g.utilization.ok()?.0) / 100.0)
+        ("slicemeter_gpu_energy_joules_total", "counter", "Energy since the driver was loaded.", |g| {
+            Some(g.energy_mj.ok()? as f64 / 1e3)
         }),
-        ("slicemeter_gpu_memory_total_bytes", "gauge", "Framebuffer.", |g| Some(g.memory.ok()?.total_bytes as f64)),
-        ("slicemeter_gpu_memory_used_bytes", "gauge", "Framebuffer in use, without what is reserved.", |g| Some(g.memory.ok()?.used_bytes as f64)),
-        ("slicemeter_gpu_memory_free_bytes", "gauge", "Framebuffer not in use.", |g| Some(g.memory.ok()?.free_bytes as f64)),
-        ("slicemeter_gpu_memory_reserved_bytes", "gauge", "Framebuffer that driver and firmware keep.", |g| Some(g.memory.ok()?.reserved_bytes as f64)),
-        ("slicemeter_gpu_sm_active_ratio", "gauge", "Part of SMs that were active (GPM); absent before Hopper and under MIG.", |g| Some(g.gpm.ok()?.sm)),
-        ("slicemeter_gpu_tensor_active_ratio", "gauge", "Activity of tensor pipes (GPM).", |g| g.gpm.ok()?.tensor),
-        ("slicemeter_gpu_dram_active_ratio", "gauge", "Activity of the memory interface (GPM).", |g| g.gpm.ok()?.dram),
+        ("slicemeter_gpu_power_watts", "gauge", "Power draw.", |g| Some(f64::from(g.power_mw.ok()?) / 1e3)),
+        ("slicemeter_gpu_temperature_celsius", "gauge", "Core temperature.", |g| {
+            g.temperature_c.map(f64::from)
+        }),
+        ("slicemeter_gpu_sm_clock_hertz", "gauge", "SM clock.", |g| Some(f64::from(g.sm_clock_mhz?) * 1e6)),
+        ("slicemeter_gpu_memory_clock_hertz", "gauge", "Memory clock.", |g| {
+            Some(f64::from(g.memory_clock_mhz?) * 1e6)
+        }),
+        (
+            "slicemeter_gpu_utilization_ratio",
+            "gauge",
+            "Part of the last sample period with a kernel resident; absent under MIG.",
+            |g| Some(f64::from(g.utilization.ok()?.0) / 100.0),
+        ),
+        ("slicemeter_gpu_memory_total_bytes", "gauge", "Framebuffer.", |g| {
+            Some(g.memory.ok()?.total_bytes as f64)
+        }),
+        ("slicemeter_gpu_memory_used_bytes", "gauge", "Framebuffer in use, without what is reserved.", |g| {
+            Some(g.memory.ok()?.used_bytes as f64)
+        }),
+        ("slicemeter_gpu_memory_free_bytes", "gauge", "Framebuffer not in use.", |g| {
+            Some(g.memory.ok()?.free_bytes as f64)
+        }),
+        (
+            "slicemeter_gpu_memory_reserved_bytes",
+            "gauge",
+            "Framebuffer that driver and firmware keep.",
+            |g| Some(g.memory.ok()?.reserved_bytes as f64),
+        ),
+        (
+            "slicemeter_gpu_sm_active_ratio",
+            "gauge",
+            "Part of SMs that were active (GPM); absent before Hopper and under MIG.",
+            |g| Some(g.gpm.ok()?.sm),
+        ),
+        ("slicemeter_gpu_tensor_active_ratio", "gauge", "Activity of tensor pipes (GPM).", |g| {
+            g.gpm.ok()?.tensor
+        }),
+        ("slicemeter_gpu_dram_active_ratio", "gauge", "Activity of the memory interface (GPM).", |g| {
+            g.gpm.ok()?.dram
+        }),
     ];
     for (name, kind, help, value) in gauges {
         text.family(name, kind, help);
@@ -114,18 +143,38 @@ fn instances(text: &mut Text, node: &str, reading: &NodeReading) {
     }
     type Value = fn(&Instance) -> Option<f64>;
     let families: [(&'static str, &'static str, Value); 5] = [
-        ("slicemeter_gpu_mig_memory_total_bytes", "Memory of the GPU instance, which its compute instances share.", |i| Some(i.memory.ok()?.total_bytes as f64)),
-        ("slicemeter_gpu_mig_memory_used_bytes", "Memory of the GPU instance in use.", |i| Some(i.memory.ok()?.used_bytes as f64)),
-        ("slicemeter_gpu_mig_sm_active_ratio", "Part of the GPU instance's SMs that were active (GPM); absent before Hopper.", |i| Some(i.gpm.ok()?.sm)),
-        ("slicemeter_gpu_mig_tensor_active_ratio", "Activity of the GPU instance's tensor pipes (GPM).", |i| i.gpm.ok()?.tensor),
-        ("slicemeter_gpu_mig_dram_active_ratio", "Activity of the GPU instance's memory interface (GPM).", |i| i.gpm.ok()?.dram),
+        (
+            "slicemeter_gpu_mig_memory_total_bytes",
+            "Memory of the GPU instance, which its compute instances share.",
+            |i| Some(i.memory.ok()?.total_bytes as f64),
+        ),
+        ("slicemeter_gpu_mig_memory_used_bytes", "Memory of the GPU instance in use.", |i| {
+            Some(i.memory.ok()?.used_bytes as f64)
+        }),
+        (
+            "slicemeter_gpu_mig_sm_active_ratio",
+            "Part of the GPU instance's SMs that were active (GPM); absent before Hopper.",
+            |i| Some(i.gpm.ok()?.sm),
+        ),
+        (
+            "slicemeter_gpu_mig_tensor_active_ratio",
+            "Activity of the GPU instance's tensor pipes (GPM).",
+            |i| i.gpm.ok()?.tensor,
+        ),
+        (
+            "slicemeter_gpu_mig_dram_active_ratio",
+            "Activity of the GPU instance's memory interface (GPM).",
+            |i| i.gpm.ok()?.dram,
+        ),
     ];
     for (name, help, value) in families {
         text.family(name, "gauge", help);
         for (device, gauges) in good(reading) {
             let mut last = None;
             // Once for each GPU instance: a sum over compute instances would count it twice.
-            for instance in gauges.mig.iter().flatten().filter(|i| last.replace(i.gpu_instance) != Some(i.gpu_instance)) {
+            for instance in
+                gauges.mig.iter().flatten().filter(|i| last.replace(i.gpu_instance) != Some(i.gpu_instance))
+            {
                 if let Some(value) = value(instance) {
                     let gi = instance.gpu_instance.to_string();
                     text.sample(&[("node", node), ("gpu_uuid", &device.identity.uuid), ("gi", &gi)], value);
@@ -140,8 +189,12 @@ fn usage(text: &mut Text, input: &OwnInput<'_>) {
     let families: [(&'static str, &'static str, Value); 4] = [
         ("slicemeter_usage_held_seconds_total", "Device time held, by kind of owner.", |u| u.held_ms / 1e3),
         ("slicemeter_usage_busy_seconds_total", "Device time busy, by kind of owner.", |u| u.busy_ms / 1e3),
-        ("slicemeter_usage_memory_byte_seconds_total", "Memory held over time, by kind of owner.", |u| u.memory_byte_ms / 1e3),
-        ("slicemeter_usage_energy_joules_total", "Energy attributed, by kind of owner.", |u| u.energy_mj as f64 / 1e3),
+        ("slicemeter_usage_memory_byte_seconds_total", "Memory held over time, by kind of owner.", |u| {
+            u.memory_byte_ms / 1e3
+        }),
+        ("slicemeter_usage_energy_joules_total", "Energy attributed, by kind of owner.", |u| {
+            u.energy_mj as f64 / 1e3
+        }),
     ];
     for (name, help, value) in families {
         text.family(name, "counter", help);
@@ -159,35 +212,119 @@ fn itself(text: &mut Text, input: &OwnInput<'_>) {
     let node = input.node;
     let own = [("node", node)];
     let stats = &input.sampler.stats;
-    text.family("slicemeter_collector_build_info", "gauge", "Version and revision of the collector; always 1.");
+    text.family(
+        "slicemeter_collector_build_info",
+        "gauge",
+        "Version and revision of the collector; always 1.",
+    );
     text.sample(&[("node", node), ("version", env!("CARGO_PKG_VERSION")), ("revision", REVISION)], 1);
     let mut one = |name, kind, help, value: f64| {
         text.family(name, kind, help);
         text.sample(&own, value);
     };
     let visible = input.sampler.last.devices.iter().filter(|device| device.outcome.is_ok()).count();
-    one("slicemeter_collector_visible_gpus", "gauge", "Devices that answered the last reading.", visible as f64);
+    one(
+        "slicemeter_collector_visible_gpus",
+        "gauge",
+        "Devices that answered the last reading.",
+        visible as f64,
+    );
     one("slicemeter_collector_ticks_total", "counter", "Readings made.", input.sampler.ticks as f64);
-    one("slicemeter_collector_tick_duration_seconds", "gauge", "Time that the last reading took.", input.tick_s);
-    one("slicemeter_collector_read_timestamp_seconds", "gauge", "When the driver was last read.", input.read_at_s);
-    one("slicemeter_collector_deferred_process_lists_total", "counter", "Process lists put off because a tick's NVML time was used up.", stats.deferred_lists as f64);
-    one("slicemeter_collector_clamped_values_total", "counter", "Values over 100 % that were clamped.", stats.clamped as f64);
-    one("slicemeter_collector_not_a_number_total", "counter", "Values that were no number and were dropped.", stats.not_a_number as f64);
-    one("slicemeter_collector_clock_steps_total", "counter", "Steps of the wall clock.", input.clock_steps as f64);
-    one("slicemeter_collector_unresolved_processes_total", "counter", "Look-ups of processes that weren't in procfs.", input.owners_unresolved as f64);
+    one(
+        "slicemeter_collector_tick_duration_seconds",
+        "gauge",
+        "Time that the last reading took.",
+        input.tick_s,
+    );
+    one(
+        "slicemeter_collector_read_timestamp_seconds",
+        "gauge",
+        "When the driver was last read.",
+        input.read_at_s,
+    );
+    one(
+        "slicemeter_collector_deferred_process_lists_total",
+        "counter",
+        "Process lists put off because a tick's NVML time was used up.",
+        stats.deferred_lists as f64,
+    );
+    one(
+        "slicemeter_collector_clamped_values_total",
+        "counter",
+        "Values over 100 % that were clamped.",
+        stats.clamped as f64,
+    );
+    one(
+        "slicemeter_collector_not_a_number_total",
+        "counter",
+        "Values that were no number and were dropped.",
+        stats.not_a_number as f64,
+    );
+    one(
+        "slicemeter_collector_clock_steps_total",
+        "counter",
+        "Steps of the wall clock.",
+        input.clock_steps as f64,
+    );
+    one(
+        "slicemeter_collector_unresolved_processes_total",
+        "counter",
+        "Look-ups of processes that weren't in procfs.",
+        input.owners_unresolved as f64,
+    );
     if let Some(spool) = input.spool {
         one("slicemeter_collector_spool_bytes", "gauge", "Bytes waiting in the spool.", spool.bytes as f64);
-        one("slicemeter_collector_spool_segments", "gauge", "Segment files in the spool.", spool.segments as f64);
-        one("slicemeter_collector_spool_volatile", "gauge", "Whether the spool is lost at a reboot.", f64::from(u8::from(spool.volatile)));
-        one("slicemeter_collector_spool_dropped_batches_total", "counter", "Batches lost because the spool was full, damaged or not writable.", spool.dropped_batches as f64);
-        one("slicemeter_collector_spool_damaged_segments_total", "counter", "Segments set aside as damaged.", spool.damaged_segments as f64);
+        one(
+            "slicemeter_collector_spool_segments",
+            "gauge",
+            "Segment files in the spool.",
+            spool.segments as f64,
+        );
+        one(
+            "slicemeter_collector_spool_volatile",
+            "gauge",
+            "Whether the spool is lost at a reboot.",
+            f64::from(u8::from(spool.volatile)),
+        );
+        one(
+            "slicemeter_collector_spool_dropped_batches_total",
+            "counter",
+            "Batches lost because the spool was full, damaged or not writable.",
+            spool.dropped_batches as f64,
+        );
+        one(
+            "slicemeter_collector_spool_damaged_segments_total",
+            "counter",
+            "Segments set aside as damaged.",
+            spool.damaged_segments as f64,
+        );
     }
     if let Some(shipper) = &input.shipper {
-        one("slicemeter_collector_shipped_batches_total", "counter", "Batches that the server has.", shipper.shipped_batches as f64);
-        one("slicemeter_collector_ship_failures_total", "counter", "Deliveries that failed and are tried again.", shipper.failures as f64);
-        one("slicemeter_collector_refused_batches_total", "counter", "Batches that the server will never take.", shipper.refused_batches as f64);
+        one(
+            "slicemeter_collector_shipped_batches_total",
+            "counter",
+            "Batches that the server has.",
+            shipper.shipped_batches as f64,
+        );
+        one(
+            "slicemeter_collector_ship_failures_total",
+            "counter",
+            "Deliveries that failed and are tried again.",
+            shipper.failures as f64,
+        );
+        one(
+            "slicemeter_collector_refused_batches_total",
+            "counter",
+            "Batches that the server will never take.",
+            shipper.refused_batches as f64,
+        );
         if let Some(at) = shipper.last_success.and_then(|at| at.duration_since(UNIX_EPOCH).ok()) {
-            one("slicemeter_collector_ship_success_timestamp_seconds", "gauge", "When a delivery was last accepted.", at.as_secs_f64());
+            one(
+                "slicemeter_collector_ship_success_timestamp_seconds",
+                "gauge",
+                "When a delivery was last accepted.",
+                at.as_secs_f64(),
+            );
         }
     }
     text.family("slicemeter_collector_nvml_call_seconds", "histogram", "Duration of NVML calls.");
@@ -199,11 +336,19 @@ fn itself(text: &mut Text, input: &OwnInput<'_>) {
     text.suffixed("_bucket", &[("node", node), ("le", "+Inf")], stats.calls);
     text.suffixed("_sum", &own, stats.micros as f64 / 1e6);
     text.suffixed("_count", &own, stats.calls);
-    text.family("slicemeter_collector_nvml_errors_total", "counter", "NVML calls that failed, by function and return code.");
+    text.family(
+        "slicemeter_collector_nvml_errors_total",
+        "counter",
+        "NVML calls that failed, by function and return code.",
+    );
     for (function, code, count) in &stats.errors {
         text.sample(&[("node", node), ("function", function), ("code", &code.to_string())], count);
     }
-    text.family("slicemeter_collector_device_failing", "gauge", "Devices that aren't observed now, with the reason; 1 while it lasts.");
+    text.family(
+        "slicemeter_collector_device_failing",
+        "gauge",
+        "Devices that aren't observed now, with the reason; 1 while it lasts.",
+    );
     for track in input.sampler.tracks() {
         if let Some(reason) = track.failing() {
             let reason = format!("{reason:?}");

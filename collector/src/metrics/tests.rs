@@ -14,7 +14,12 @@ use std::sync::Arc;
 struct Fixed;
 
 fn memory(total: u64, used: u64) -> Memory {
-    Memory { total_bytes: total << 20, reserved_bytes: 512 << 20, free_bytes: (total - used - 512) << 20, used_bytes: used << 20 }
+    Memory {
+        total_bytes: total << 20,
+        reserved_bytes: 512 << 20,
+        free_bytes: (total - used - 512) << 20,
+        used_bytes: used << 20,
+    }
 }
 
 fn identity(index: u32, model: &str) -> Arc<Identity> {
@@ -101,11 +106,9 @@ struct Pods;
 impl OwnerLookup for Pods {
     fn lookup(&mut self, _: u32) -> ProcessOwner {
         let attributes = BTreeMap::from([(key::POD_UID.to_owned(), "odd\"pod\\uid\n".to_owned())]);
-        let owner = OwnerRecord::new(Owner { kind: OwnerKind::Kubernetes, attributes, evidence: String::new() });
+        let owner =
+            OwnerRecord::new(Owner { kind: OwnerKind::Kubernetes, attributes, evidence: String::new() });
         ProcessOwner { owner, start_ticks: 1, started_ms: None, mps_server: false }
-    }
-    fn is_alive(&mut self, _: u32, _: u64) -> Option<bool> {
-        None
     }
     fn keep_only(&mut self, _: &[u32]) {}
 }
@@ -129,8 +132,13 @@ fn the_dcgm_page_is_what_dashboards_expect() {
     let xids = BTreeMap::from([("GPU-0".to_owned(), 79)]);
     let page = render_dcgm("node7", "Hostname", &sampler(), &xids);
     check("dcgm.txt", &page);
-    let of = |gpu: &str, name: &str| page.lines().filter(|l| l.starts_with(&format!("{name}{{gpu=\"{gpu}\""))).count();
-    assert_eq!((of("1", "DCGM_FI_DEV_GPU_UTIL"), of("1", "DCGM_FI_DEV_FB_USED"), of("1", "DCGM_FI_DEV_POWER_USAGE")), (0, 1, 1));
+    let of = |gpu: &str, name: &str| {
+        page.lines().filter(|l| l.starts_with(&format!("{name}{{gpu=\"{gpu}\""))).count()
+    };
+    assert_eq!(
+        (of("1", "DCGM_FI_DEV_GPU_UTIL"), of("1", "DCGM_FI_DEV_FB_USED"), of("1", "DCGM_FI_DEV_POWER_USAGE")),
+        (0, 1, 1)
+    );
     assert_eq!(of("2", "DCGM_FI_DEV_POWER_USAGE"), 0, "a lost device has no series");
 }
 

@@ -77,9 +77,12 @@ fn chain(path: &str) -> Vec<Layer> {
     let mut in_kubepods = false;
     let mut slurm_uid = None;
     let mut in_slurm = false;
-    for component in path.split('/').flat_map(|c| split_containerd(c)) {
+    for component in path.split('/').flat_map(split_containerd) {
         in_kubepods |= component.contains("kubepods");
-        in_slurm |= component == "slurmstepd.scope" || component.ends_with("_slurmstepd.scope") || component == "slurm" || component.starts_with("slurm_");
+        in_slurm |= component == "slurmstepd.scope"
+            || component.ends_with("_slurmstepd.scope")
+            || component == "slurm"
+            || component.starts_with("slurm_");
         if in_kubepods && let Some(uid) = pod_uid(component) {
             chain.push(Layer::Pod { uid, container: None });
         } else if let Some(id) = container_id(component) {
@@ -91,7 +94,8 @@ fn chain(path: &str) -> Vec<Layer> {
                 Some(container) => *container = container.take().or(Some(id)),
                 None => chain.push(Layer::Container { id }),
             }
-        } else if in_slurm && let Some(uid) = component.strip_prefix("uid_").and_then(|uid| uid.parse().ok()) {
+        } else if in_slurm && let Some(uid) = component.strip_prefix("uid_").and_then(|uid| uid.parse().ok())
+        {
             slurm_uid = Some(uid);
         } else if in_slurm && let Some(job) = slurm_job(component) {
             chain.push(Layer::Slurm { job, uid: slurm_uid });
@@ -140,7 +144,8 @@ fn slurm_job(component: &str) -> Option<String> {
 }
 
 /// Units that run others rather than being somebody's work.
-const RUNNERS: [&str; 5] = ["init.scope", "containerd.service", "docker.service", "kubelet.service", "slurmd.service"];
+const RUNNERS: [&str; 5] =
+    ["init.scope", "containerd.service", "docker.service", "kubelet.service", "slurmd.service"];
 
 fn plain(component: &str) -> Option<Layer> {
     if let Some(uid) = component.strip_prefix("user-").and_then(|rest| rest.strip_suffix(".slice")) {
@@ -158,7 +163,8 @@ fn plain(component: &str) -> Option<Layer> {
     if let Some(name) = component.strip_prefix("lxc.payload.") {
         return Some(Layer::Unit { name: format!("lxc:{name}") });
     }
-    let is_unit = component.ends_with(".service") || (component.ends_with(".slice") && component.starts_with("system-"));
+    let is_unit = component.ends_with(".service")
+        || (component.ends_with(".slice") && component.starts_with("system-"));
     let is_own = is_unit && !component.starts_with("user@") && !RUNNERS.contains(&component);
     is_own.then(|| Layer::Unit { name: unescape(component) })
 }

@@ -46,7 +46,8 @@ mod tests {
 
     #[test]
     fn the_first_of_two_entries_names_the_user() {
-        let names = parse("root:x:0:0::/root:/bin/sh\nada:x:1000:1000::/:/bin/sh\nalias:x:1000:1000::/:/bin/sh\n#\n");
+        let names =
+            parse("root:x:0:0::/root:/bin/sh\nada:x:1000:1000::/:/bin/sh\nalias:x:1000:1000::/:/bin/sh\n#\n");
         assert_eq!(names.get(&1000).map(String::as_str), Some("ada"));
         assert_eq!(names.len(), 2);
     }

@@ -54,9 +54,9 @@ impl Procfs {
     /// Start instant; second-granular boot time makes it up to a second early.
     fn started_ms(&mut self, ticks: u64) -> Option<i64> {
         if self.boot_s.is_none() {
-            self.boot_s = self
-                .read("stat")
-                .and_then(|stat| stat.lines().find_map(|line| line.strip_prefix("btime ")?.trim().parse().ok()));
+            self.boot_s = self.read("stat").and_then(|stat| {
+                stat.lines().find_map(|line| line.strip_prefix("btime ")?.trim().parse().ok())
+            });
         }
         Some(self.boot_s? * 1000 + i64::try_from(ticks).ok()? * 1000 / TICKS_PER_S)
     }
@@ -91,7 +91,9 @@ impl Procfs {
                 evidence = format!("uid {uid}; cgroup {:?}", file.lines().next().unwrap_or_default());
                 OwnerKind::User
             }
-            (OwnerKind::Unspecified, None) => return OwnerRecord::unknown(format!("pid {pid}: cgroup and status can't be read")),
+            (OwnerKind::Unspecified, None) => {
+                return OwnerRecord::unknown(format!("pid {pid}: cgroup and status can't be read"));
+            }
             (kind, _) => kind,
         };
         OwnerRecord::new(Owner { kind, attributes, evidence })
@@ -117,14 +119,19 @@ fn identity(chain: &[Layer]) -> (OwnerKind, BTreeMap<String, String>) {
                 (6, OwnerKind::Kubernetes, [Some((key::POD_UID, uid.clone())), container])
             }
             Layer::Slurm { job, .. } => (5, OwnerKind::Slurm, [Some((key::SLURM_JOB, job.clone())), None]),
-            Layer::Container { id } => (4, OwnerKind::Container, [Some((key::CONTAINER_ID, id.clone())), None]),
+            Layer::Container { id } => {
+                (4, OwnerKind::Container, [Some((key::CONTAINER_ID, id.clone())), None])
+            }
             Layer::Machine { name } => (3, OwnerKind::Vm, [Some((key::VM_ID, name.clone())), None]),
             Layer::User { .. } => (2, OwnerKind::User, [None, None]),
             Layer::Unit { name } => (1, OwnerKind::Systemd, [Some((key::UNIT, name.clone())), None]),
         };
         if own_rank >= rank {
             rank = own_rank;
-            found = (kind, attributes.into_iter().flatten().map(|(key, value)| (key.to_owned(), value)).collect());
+            found = (
+                kind,
+                attributes.into_iter().flatten().map(|(key, value)| (key.to_owned(), value)).collect(),
+            );
         }
     }
     found
@@ -148,13 +155,6 @@ impl OwnerLookup for Procfs {
         };
         self.cache.insert(pid, found.clone());
         found
-    }
-
-    fn is_alive(&mut self, pid: u32, start_ticks: u64) -> Option<bool> {
-        if start_ticks == 0 {
-            return None;
-        }
-        Some(self.stat(pid).is_some_and(|(_, ticks)| ticks == start_ticks))
     }
 
     fn keep_only(&mut self, pids: &[u32]) {
@@ -191,7 +191,6 @@ mod tests {
         assert_eq!(first.owner.owner.attributes[key::USER], "ada");
         write(dir.path(), "7/stat", &stat(7, 900));
         write(dir.path(), "7/cgroup", "0::/\n");
-        assert_eq!(procfs.is_alive(7, 500), Some(false));
         assert_eq!(procfs.lookup(7).owner.owner.kind, OwnerKind::User);
     }
 

@@ -28,7 +28,9 @@ pub struct Enrolment {
 #[derive(Debug, thiserror::Error)]
 pub enum EnrolError {
     /// Neither a credential nor a token.
-    #[error("{0} doesn't exist and server.join_token_file isn't set; put a credential there or name a join token")]
+    #[error(
+        "{0} doesn't exist and server.join_token_file isn't set; put a credential there or name a join token"
+    )]
     Nothing(PathBuf),
     /// A file can't be read or written.
     #[error("{path}")]
@@ -55,14 +57,23 @@ pub fn enrol(enrolment: &Enrolment) -> Result<String, EnrolError> {
     };
     match std::fs::read_to_string(&enrolment.credential_file) {
         Ok(credential) => return Ok(credential.trim().to_owned()),
-        Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(file(&enrolment.credential_file)(error)),
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+            return Err(file(&enrolment.credential_file)(error));
+        }
         Err(_) => {}
     }
-    let token_file = enrolment.join_token_file.as_ref().ok_or_else(|| EnrolError::Nothing(enrolment.credential_file.clone()))?;
+    let token_file = enrolment
+        .join_token_file
+        .as_ref()
+        .ok_or_else(|| EnrolError::Nothing(enrolment.credential_file.clone()))?;
     let join_token = std::fs::read_to_string(token_file).map_err(file(token_file))?.trim().to_owned();
-    let request = EnrolRequest { join_token, cluster: enrolment.cluster.clone(), node: enrolment.node.clone() };
+    let request =
+        EnrolRequest { join_token, cluster: enrolment.cluster.clone(), node: enrolment.node.clone() };
     let body = serde_json::to_vec(&request).map_err(|error| EnrolError::Server(error.to_string()))?;
-    let response = agent().post(url(&enrolment.url, "/api/v1/enrol")).header("content-type", "application/json").send(&body[..]);
+    let response = agent()
+        .post(url(&enrolment.url, "/api/v1/enrol"))
+        .header("content-type", "application/json")
+        .send(&body[..]);
     let mut response = response.map_err(|error| EnrolError::Server(error.to_string()))?;
     let text = response.body_mut().with_config().limit(ANSWER_BYTES_MAX).read_to_string();
     if !response.status().is_success() {
@@ -79,7 +90,8 @@ pub fn enrol(enrolment: &Enrolment) -> Result<String, EnrolError> {
 /// Written whole, readable by this user alone.
 fn store(path: &Path, credential: &str) -> std::io::Result<()> {
     let new = path.with_extension("new");
-    let mut file = std::fs::OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&new)?;
+    let mut file =
+        std::fs::OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&new)?;
     file.write_all(credential.as_bytes())?;
     file.sync_all()?;
     std::fs::rename(&new, path)

@@ -49,7 +49,10 @@ pub enum DeliverError {
 pub(super) fn agent() -> &'static Agent {
     static AGENT: OnceLock<Agent> = OnceLock::new();
     AGENT.get_or_init(|| {
-        let config = Agent::config_builder().timeout_global(Some(TIMEOUT)).http_status_as_error(false).max_redirects(0);
+        let config = Agent::config_builder()
+            .timeout_global(Some(TIMEOUT))
+            .http_status_as_error(false)
+            .max_redirects(0);
         config.build().into()
     })
 }
@@ -78,7 +81,11 @@ pub fn send(base: &str, credential: &str, batches: &[Vec<u8>]) -> Result<Outcome
         Err(error) => Outcome::Later { why: error.to_string(), wait: None },
         Ok(mut response) => {
             let status = response.status().as_u16();
-            let wait = response.headers().get("retry-after").and_then(|v| v.to_str().ok()?.parse().ok()).map(Duration::from_secs);
+            let wait = response
+                .headers()
+                .get("retry-after")
+                .and_then(|v| v.to_str().ok()?.parse().ok())
+                .map(Duration::from_secs);
             let text = response.body_mut().with_config().limit(ANSWER_BYTES_MAX).read_to_string();
             understand(status, wait, text.map_err(|error| error.to_string()))
         }

@@ -50,8 +50,21 @@ fn locked<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
 
 impl Shipper {
     /// A shipper of this spool. `seed` makes nodes that failed together come back apart.
-    pub fn new(enrolment: Enrolment, spool: Arc<Mutex<Spool>>, stats: Arc<Mutex<ShipperStats>>, seed: u64) -> Self {
-        Self { enrolment, spool, stats, credential: None, wait: WAIT_MIN, batches_max: usize::MAX, jitter: seed | 1 }
+    pub fn new(
+        enrolment: Enrolment,
+        spool: Arc<Mutex<Spool>>,
+        stats: Arc<Mutex<ShipperStats>>,
+        seed: u64,
+    ) -> Self {
+        Self {
+            enrolment,
+            spool,
+            stats,
+            credential: None,
+            wait: WAIT_MIN,
+            batches_max: usize::MAX,
+            jitter: seed | 1,
+        }
     }
 
     /// Ships until the wake-up channel is closed; each wake-up says that there is something new.

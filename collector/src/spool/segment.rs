@@ -119,7 +119,8 @@ impl Reader {
             return Ok(None);
         }
         self.file.read_exact(&mut header)?;
-        let four = |at: usize| u32::from_le_bytes([header[at], header[at + 1], header[at + 2], header[at + 3]]);
+        let four =
+            |at: usize| u32::from_le_bytes([header[at], header[at + 1], header[at + 2], header[at + 3]]);
         let (len, crc) = (four(0) as usize, four(4));
         if len > PAYLOAD_MAX {
             return Err(io::ErrorKind::InvalidData.into());

@@ -34,7 +34,11 @@ pub(super) struct Stay {
 }
 
 /// The list of a reading with owners; `None` where the reading didn't ask.
-pub(super) fn list(gauges: &Gauges, shape: &Shape, owners: &mut dyn OwnerLookup) -> Option<Field<Vec<Resident>>> {
+pub(super) fn list(
+    gauges: &Gauges,
+    shape: &Shape,
+    owners: &mut dyn OwnerLookup,
+) -> Option<Field<Vec<Resident>>> {
     let processes = match gauges.processes.as_ref()? {
         Ok(processes) => processes,
         Err(reason) => return Some(Err(*reason)),
@@ -84,7 +88,12 @@ fn machine(vgpu: &crate::reading::Vgpu) -> Resident {
         start_ticks: 0,
         started_ms: None,
         memory_bytes: vgpu.memory_bytes,
-        holder: Holder { owner, place: Place::DEVICE, mps_client: false, vgpu_slots: Some(vgpu.max_instances) },
+        holder: Holder {
+            owner,
+            place: Place::DEVICE,
+            mps_client: false,
+            vgpu_slots: Some(vgpu.max_instances),
+        },
     }
 }
 
@@ -114,12 +123,18 @@ pub(super) fn stays(
     for new in after {
         match before.iter().find(|old| same(old, new)) {
             Some(old) => {
-                let mean = old.memory_bytes.zip(new.memory_bytes).map(|(a, b)| a / 2 + b / 2 + (a % 2 + b % 2) / 2);
+                let mean =
+                    old.memory_bytes.zip(new.memory_bytes).map(|(a, b)| a / 2 + b / 2 + (a % 2 + b % 2) / 2);
                 stays.push(stay(new, from_ms, to_ms, mean));
             }
             None => {
                 let started = new.started_ms.filter(|at| *at >= from_ms).map(|at| at.min(to_ms));
-                stays.push(stay(new, started.unwrap_or_else(|| middle(from_ms, to_ms)), to_ms, new.memory_bytes));
+                stays.push(stay(
+                    new,
+                    started.unwrap_or_else(|| middle(from_ms, to_ms)),
+                    to_ms,
+                    new.memory_bytes,
+                ));
             }
         }
     }

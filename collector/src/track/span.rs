@@ -62,9 +62,14 @@ impl Span {
         let (kind, steps) = match (&gauges.mig, activity, &gauges.busy_samples) {
             (Some(_), _, _) => (BusyKind::SmActive, Err(Reason::NotSupported)),
             (None, Some(gpm), _) => (BusyKind::SmActive, Ok(whole(ppm(gpm.sm)))),
-            (None, None, Ok(samples)) if !samples.is_empty() => (BusyKind::KernelResident, Ok(steps(samples, start_ms, end_ms))),
+            (None, None, Ok(samples)) if !samples.is_empty() => {
+                (BusyKind::KernelResident, Ok(steps(samples, start_ms, end_ms)))
+            }
             // Without samples the gauge stands for the whole span: right on average, if not in each.
-            _ => (BusyKind::KernelResident, gauges.utilization.map(|(percent, _)| whole(u64::from(percent) * PPM_PER_PERCENT))),
+            _ => (
+                BusyKind::KernelResident,
+                gauges.utilization.map(|(percent, _)| whole(u64::from(percent) * PPM_PER_PERCENT)),
+            ),
         };
         let steps = match steps {
             Ok(steps) if steps.is_empty() => {
@@ -91,13 +96,19 @@ impl Span {
 
     /// Whether NVML's sample is the mean since the last one or the value of the latest busy period isn't documented.
     /// Both readings of the samples are worked out, and the one that explains the device's own figure better is kept.
-    fn count_processes(&mut self, samples: &[ProcessSample], residents: &[Resident], sampled_ms: &mut Vec<(u32, i64)>) {
+    fn count_processes(
+        &mut self,
+        samples: &[ProcessSample],
+        residents: &[Resident],
+        sampled_ms: &mut Vec<(u32, i64)>,
+    ) {
         let len_ms = self.end_ms - self.start_ms;
         let mut since: Vec<(u32, u64, i64)> = Vec::new();
         let mut mean: Vec<(u32, u64)> = Vec::new();
         for sample in samples {
             let at_ms = sample.at_us / 1000;
-            let before = sampled_ms.iter().find(|(pid, _)| *pid == sample.pid).map_or(self.start_ms, |(_, at)| *at);
+            let before =
+                sampled_ms.iter().find(|(pid, _)| *pid == sample.pid).map_or(self.start_ms, |(_, at)| *at);
             let covered = u64::try_from((at_ms - before.max(self.start_ms)).clamp(0, len_ms)).unwrap_or(0);
             let value = u64::from(sample.percent) * PPM_PER_PERCENT;
             match since.iter_mut().find(|(pid, _, _)| *pid == sample.pid) {
@@ -107,7 +118,9 @@ impl Span {
             let whole = value * u64::try_from(len_ms).unwrap_or(0);
             match mean.iter_mut().find(|(pid, _)| *pid == sample.pid) {
                 // Several samples of one process are steps, not means of the same time.
-                Some(known) => known.1 = since.iter().find(|(pid, _, _)| *pid == sample.pid).map_or(0, |(_, ns, _)| *ns),
+                Some(known) => {
+                    known.1 = since.iter().find(|(pid, _, _)| *pid == sample.pid).map_or(0, |(_, ns, _)| *ns)
+                }
                 None => mean.push((sample.pid, whole)),
             }
             match sampled_ms.iter_mut().find(|(pid, _)| *pid == sample.pid) {
@@ -115,7 +128,9 @@ impl Span {
                 None => sampled_ms.push((sample.pid, at_ms)),
             }
         }
-        sampled_ms.retain(|(pid, _)| residents.iter().any(|r| r.pid == *pid) || samples.iter().any(|s| s.pid == *pid));
+        sampled_ms.retain(|(pid, _)| {
+            residents.iter().any(|r| r.pid == *pid) || samples.iter().any(|s| s.pid == *pid)
+        });
         let device = self.steps.as_ref().map_or(0, |_| self.mean_ppm * u64::try_from(len_ms).unwrap_or(0));
         let by_since: u64 = since.iter().map(|(_, ns, _)| ns).sum();
         let by_mean: u64 = mean.iter().map(|(_, ns)| ns).sum();
@@ -203,7 +218,9 @@ impl Span {
 /// Steps that end at the samples' instants, cut to the span. Each reaches back to the sample before it.
 fn steps(samples: &[BusySample], start_ms: i64, end_ms: i64) -> Vec<Step> {
     let period_ms = match samples {
-        [first, .., last] => ((last.at_us - first.at_us) / 1000 / (i64::try_from(samples.len()).unwrap_or(2) - 1)).max(1),
+        [first, .., last] => {
+            ((last.at_us - first.at_us) / 1000 / (i64::try_from(samples.len()).unwrap_or(2) - 1)).max(1)
+        }
         _ => end_ms - start_ms,
     };
     let mut steps = Vec::with_capacity(samples.len());
@@ -227,7 +244,7 @@ fn mean(steps: &[Step]) -> u64 {
         len += ms;
         sum += ms * step.ppm;
     }
-    if len == 0 { 0 } else { (sum + len / 2) / len }
+    (sum + len / 2).checked_div(len).unwrap_or(0)
 }
 
 fn instance_gauges(instances: &[crate::reading::Instance]) -> Vec<InstanceGauge> {

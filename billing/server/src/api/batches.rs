@@ -35,7 +35,9 @@ pub async fn create_batches(
 async fn take(app: &App, key: NodeKey, headers: &HeaderMap, body: Body) -> Result<Receipt, ApiError> {
     check_headers(headers)?;
     let too_large = || {
-        ApiError::TooLarge(format!("a delivery has at most {DELIVERY_COMPRESSED_BYTES_MAX} bytes: send fewer batches at a time"))
+        ApiError::TooLarge(format!(
+            "a delivery has at most {DELIVERY_COMPRESSED_BYTES_MAX} bytes: send fewer batches at a time"
+        ))
     };
     let length = headers.get(header::CONTENT_LENGTH).and_then(|v| v.to_str().ok()?.parse::<usize>().ok());
     if length.is_some_and(|l| l > DELIVERY_COMPRESSED_BYTES_MAX) {
@@ -72,7 +74,9 @@ fn check_headers(headers: &HeaderMap) -> Result<(), ApiError> {
         return Err(ApiError::Unsupported(format!("send `Content-Type: {CONTENT_TYPE}`")));
     }
     if headers.contains_key(header::CONTENT_ENCODING) {
-        return Err(ApiError::Unsupported("the content type says how a delivery is compressed; send no Content-Encoding".into()));
+        return Err(ApiError::Unsupported(
+            "the content type says how a delivery is compressed; send no Content-Encoding".into(),
+        ));
     }
     Ok(())
 }

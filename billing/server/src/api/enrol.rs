@@ -23,8 +23,10 @@ pub async fn create_collector(
         }
     }
     let credential = secret::new("smc").map_err(|e| ApiError::Busy(format!("no randomness: {e}")))?;
-    let key = NodeKey { hash: secret::hash(&credential), cluster: request.cluster, node: request.node, backfill };
+    let key =
+        NodeKey { hash: secret::hash(&credential), cluster: request.cluster, node: request.node, backfill };
     app.writer.put_node_key(&key, false, now_ms).await?;
     tracing::info!(cluster = key.cluster, node = key.node, backfill, "a node enrolled");
+    app.keyring.learn(key).await;
     Ok(Json(EnrolResponse { credential }))
 }

@@ -42,7 +42,8 @@ impl IntoResponse for ApiError {
             Self::Wrong(detail) => (StatusCode::BAD_REQUEST, detail),
             Self::Unknown => (
                 StatusCode::UNAUTHORIZED,
-                "no known token: send `Authorization: Bearer TOKEN`, or open /login?token=TOKEN in a browser".into(),
+                "no known token: send `Authorization: Bearer TOKEN`, or open /login?token=TOKEN in a browser"
+                    .into(),
             ),
             Self::NotFound => (StatusCode::NOT_FOUND, "not found".into()),
             Self::TooLarge(detail) => (StatusCode::PAYLOAD_TOO_LARGE, detail),

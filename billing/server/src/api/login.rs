@@ -19,8 +19,10 @@ pub struct Params {
 pub async fn get_login(State(app): State<App>, Query(params): Query<Params>) -> Result<Response, ApiError> {
     match app.keyring.token(&params.token, crate::clock::now_ms()).await? {
         Some(Role::Operator | Role::Tenant(_)) => {
-            let cookie = format!("{COOKIE}={}; HttpOnly; SameSite=Lax; Path=/; Max-Age=2592000", params.token);
-            Ok((StatusCode::SEE_OTHER, [(header::SET_COOKIE, cookie), (header::LOCATION, "/".into())]).into_response())
+            let cookie =
+                format!("{COOKIE}={}; HttpOnly; SameSite=Lax; Path=/; Max-Age=2592000", params.token);
+            Ok((StatusCode::SEE_OTHER, [(header::SET_COOKIE, cookie), (header::LOCATION, "/".into())])
+                .into_response())
         }
         _ => Err(ApiError::Unknown),
     }

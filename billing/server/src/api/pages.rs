@@ -60,7 +60,10 @@ pub async fn get_statement(
             let name = f.ending();
             let format = if f == Format::Text { "text" } else { name };
             let tenant = statement.tenant.id.as_str();
-            (name.to_uppercase(), format!("/api/v1/statements/{tenant}?period={}&format={format}", period.label()))
+            (
+                name.to_uppercase(),
+                format!("/api/v1/statements/{tenant}?period={}&format={format}", period.label()),
+            )
         })
         .into();
     Ok(Html(statements::render(statement, Format::Html, &links)))

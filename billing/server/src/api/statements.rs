@@ -70,7 +70,9 @@ impl From<ReportError> for ApiError {
     fn from(error: ReportError) -> Self {
         match error {
             ReportError::Period(wrong) => Self::Wrong(wrong.to_string()),
-            ReportError::NoData(_) | ReportError::UnknownTenant { .. } | ReportError::UnknownLine(_) => Self::NotFound,
+            ReportError::NoData(_) | ReportError::UnknownTenant { .. } | ReportError::UnknownLine(_) => {
+                Self::NotFound
+            }
             ReportError::Store(store) => store.into(),
             ReportError::Rate(_) => {
                 tracing::error!(error = crate::error::chain(&error), "a period can't be rated");
@@ -84,7 +86,9 @@ impl From<ReportError> for ApiError {
 pub async fn bill_of(app: &App, period: Option<&str>) -> Result<Bill, ApiError> {
     let period = match period {
         Some(text) => Period::parse(text, app.config.zone).map_err(ReportError::from)?,
-        None => report::months(&app.reader, &app.config).await?.into_iter().next().ok_or(ApiError::NotFound)?,
+        None => {
+            report::months(&app.reader, &app.config).await?.into_iter().next().ok_or(ApiError::NotFound)?
+        }
     };
     Ok(report::bill(&app.reader, &app.config, &period).await?)
 }

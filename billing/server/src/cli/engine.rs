@@ -24,7 +24,10 @@ pub fn run(options: &Options, global: &Global) -> anyhow::Result<Outcome> {
     }
     let config = load(global)?;
     if config.file.store.is_some() {
-        return Err(WrongUse("[store] names your own ClickHouse: remove that table to use the embedded engine".into()).into());
+        return Err(WrongUse(
+            "[store] names your own ClickHouse: remove that table to use the embedded engine".into(),
+        )
+        .into());
     }
     let settings = config.file.engine;
     match engine::child::run(engine::child::Options {

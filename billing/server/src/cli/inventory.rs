@@ -74,12 +74,17 @@ async fn act(command: Command, config: &Loaded, opened: &Opened) -> anyhow::Resu
         }
         Command::Expect { cluster, node, device, model, from } => {
             let at_ms = instant_ms("--from", &from, config)?;
-            opened.store.writer().state(&cluster, &device, &Statement::Expect { node, model }, at_ms, now_ms).await?;
+            opened
+                .store
+                .writer()
+                .state(&cluster, &device, &Statement::Expect { node, model }, at_ms, now_ms)
+                .await?;
             Ok(Outcome::Done)
         }
         Command::Retire { cluster, device, at } => {
             if !devices.iter().any(|d| d.cluster == cluster && d.device == device) {
-                let message = format!("no device {device} in cluster {cluster}: `slicemeter inventory list` shows all");
+                let message =
+                    format!("no device {device} in cluster {cluster}: `slicemeter inventory list` shows all");
                 return Err(WrongUse(message).into());
             }
             let at_ms = instant_ms("--at", &at, config)?;

@@ -57,13 +57,19 @@ async fn check(text: &str, config: &Loaded, opened: &Opened) -> anyhow::Result<O
         return Err(ReportError::NoData(period.label().into()).into());
     }
     let devices = reader.device_totals(period.window(), &config.changes_ms()).await?;
-    let sum = |of: fn(&billing::usage::DeviceTotal) -> NanoGpuHours| devices.iter().map(of).sum::<NanoGpuHours>();
+    let sum =
+        |of: fn(&billing::usage::DeviceTotal) -> NanoGpuHours| devices.iter().map(of).sum::<NanoGpuHours>();
     let (capacity, unobserved) = (sum(|d| d.capacity), sum(|d| d.unobserved));
     let broken = devices.iter().filter(|d| !d.adds_up()).count();
     let contested = devices.iter().filter(|d| d.contested).count();
     let span_hours = i64::from(published.last_hour_s - published.first_hour_s) * 1000 / HOUR_MS + 1;
     let missing = span_hours - i64::try_from(published.hours).unwrap_or(i64::MAX);
-    println!("{}  {} of {} hours published, {missing} missing between them", period.label(), published.hours, period.hours());
+    println!(
+        "{}  {} of {} hours published, {missing} missing between them",
+        period.label(),
+        published.hours,
+        period.hours()
+    );
     println!("capacity {capacity} GPU-hours, unobserved {unobserved}");
     println!("{broken} device rows don't add up, {contested} were contested by two collectors");
     let clean = missing == 0 && broken == 0 && contested == 0 && unobserved == NanoGpuHours(0);

@@ -124,7 +124,9 @@ fn write_all(bill: &Bill, format: Format, directory: &Path) -> anyhow::Result<()
 
 fn put(bytes: &[u8], path: Option<&Path>) -> anyhow::Result<()> {
     match path {
-        Some(path) => std::fs::write(path, bytes).with_context(|| format!("could not write {}", path.display())),
+        Some(path) => {
+            std::fs::write(path, bytes).with_context(|| format!("could not write {}", path.display()))
+        }
         None => std::io::stdout().lock().write_all(bytes).context("could not write the report"),
     }
 }

@@ -28,7 +28,8 @@ pub async fn run(options: Options, global: &Global) -> anyhow::Result<Outcome> {
     for tenant in tenants.declared() {
         let has_rule = tenants.rules().iter().any(|r| r.tenant == tenant.id);
         let is_parent = tenants.declared().any(|t| t.parent.as_ref() == Some(&tenant.id));
-        let note = if has_rule || is_parent || tenants.rules().is_empty() { "" } else { "  NO RULE LEADS HERE" };
+        let note =
+            if has_rule || is_parent || tenants.rules().is_empty() { "" } else { "  NO RULE LEADS HERE" };
         if !note.is_empty() {
             outcome = Outcome::Finding;
         }

@@ -75,9 +75,9 @@ pub async fn run(options: Options, global: &Global) -> anyhow::Result<Outcome> {
 async fn make(create: Create, opened: &Opened) -> anyhow::Result<Outcome> {
     let role = match (create.join, create.role, create.tenant) {
         (true, _, _) => Role::Join { backfill: create.backfill },
-        (false, Some(RoleName::Tenant), Some(tenant)) => {
-            Role::Tenant(TenantId::parse(&tenant).map_err(|e| WrongUse(format!("--tenant: {e}")))?.as_str().into())
-        }
+        (false, Some(RoleName::Tenant), Some(tenant)) => Role::Tenant(
+            TenantId::parse(&tenant).map_err(|e| WrongUse(format!("--tenant: {e}")))?.as_str().into(),
+        ),
         (false, Some(RoleName::Operator), None) => Role::Operator,
         _ => return Err(WrongUse("--tenant goes with --role tenant".into()).into()),
     };
@@ -116,7 +116,9 @@ async fn list(opened: &Opened) -> anyhow::Result<Outcome> {
 
 async fn revoke(token: &str, opened: &Opened) -> anyhow::Result<Outcome> {
     let keys = opened.store.reader().token_keys().await?;
-    let fits = |k: &&TokenKey| (!k.name.is_empty() && k.name == token) || (token.len() >= 8 && k.hash.starts_with(token));
+    let fits = |k: &&TokenKey| {
+        (!k.name.is_empty() && k.name == token) || (token.len() >= 8 && k.hash.starts_with(token))
+    };
     let found: Vec<&TokenKey> = keys.iter().filter(fits).collect();
     match found[..] {
         [key] => {

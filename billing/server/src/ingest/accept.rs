@@ -3,7 +3,8 @@
 use super::check::Judge;
 use crate::store::keys::NodeKey;
 use crate::store::rows::{
-    BatchRow, DeadLetterRow, DeviceRow, GapRow, LossRow, Origin, OwnerRow, Rows, SightingRow, UsageRow, hour_s,
+    BatchRow, DeadLetterRow, DeviceRow, GapRow, LossRow, Origin, OwnerRow, Rows, SightingRow, UsageRow,
+    hour_s,
 };
 use prost::Message;
 use schema::id::{Incarnation, WorkloadId};
@@ -49,7 +50,10 @@ fn read(encoded: &[u8], key: &NodeKey) -> Result<(Batch, Incarnation), String> {
     }
     let batch = Batch::decode(encoded).map_err(|e| format!("not a batch: {e}"))?;
     if batch.wire_version > WIRE_VERSION {
-        return Err(format!("wire version {} is newer than this server's {WIRE_VERSION}", batch.wire_version));
+        return Err(format!(
+            "wire version {} is newer than this server's {WIRE_VERSION}",
+            batch.wire_version
+        ));
     }
     if batch.cluster != key.cluster || batch.node != key.node {
         return Err("the batch is another node's than the credential".into());
@@ -58,7 +62,14 @@ fn read(encoded: &[u8], key: &NodeKey) -> Result<(Batch, Incarnation), String> {
     Ok((batch, incarnation))
 }
 
-fn dead_letter(origin: &Origin, kind: &str, row: u32, reason: &str, mut content: String, now_ms: i64) -> DeadLetterRow {
+fn dead_letter(
+    origin: &Origin,
+    kind: &str,
+    row: u32,
+    reason: &str,
+    mut content: String,
+    now_ms: i64,
+) -> DeadLetterRow {
     let mut end = content.len().min(CONTENT_BYTES_MAX);
     while !content.is_char_boundary(end) {
         end -= 1;
@@ -195,7 +206,9 @@ fn usage_row(slice: &UsageSlice, batch: &Batch, o: &Origin, row: u32, workload: 
         end_ms: slice.end_ms,
         gpu_instance: instance(slice.gpu_instance),
         compute_instance: instance(slice.compute_instance),
-        profile: slice.profile.map_or_else(String::new, |p| batch.profiles[p as usize].chars().take(64).collect()),
+        profile: slice
+            .profile
+            .map_or_else(String::new, |p| batch.profiles[p as usize].chars().take(64).collect()),
         sharing: small(slice.sharing),
         share_num: slice.share_num,
         share_den: slice.share_den,
@@ -247,7 +260,8 @@ fn device_row(window: &DeviceWindow, batch: &Batch, o: &Origin, row: u32) -> Dev
 
 /// An owner whose id is really the hash of its identity: nobody can write under another workload's id.
 fn owner_row(wire: &schema::wire::Owner, o: &Origin) -> Result<OwnerRow, &'static str> {
-    let id = WorkloadId::from_bytes(&wire.workload).map_err(|_| "the owner's workload id has not 16 bytes")?;
+    let id =
+        WorkloadId::from_bytes(&wire.workload).map_err(|_| "the owner's workload id has not 16 bytes")?;
     let owner = Owner::from_wire(wire);
     let text: usize = owner.attributes.iter().map(|(k, v)| k.len() + v.len()).sum();
     if text + owner.evidence.len() > OWNER_BYTES_MAX {

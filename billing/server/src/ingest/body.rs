@@ -15,7 +15,9 @@ pub enum BodyError {
     #[error("the body is not a whole zstd frame: {0}")]
     NotZstd(String),
     /// More than the limit once decompressed.
-    #[error("the delivery is larger than {DELIVERY_BYTES_MAX} bytes before compression: send fewer batches at a time")]
+    #[error(
+        "the delivery is larger than {DELIVERY_BYTES_MAX} bytes before compression: send fewer batches at a time"
+    )]
     TooLarge,
     /// Not protobuf.
     #[error("the body is not a delivery: {0}")]

@@ -81,7 +81,9 @@ impl Judge {
             return Err("a time is longer than what was observed");
         }
         fraction(window.stranded_num, window.stranded_den)?;
-        if window.instances.len() > 64 || window.instances.iter().any(|i| i.uuid.len() > 128 || i.profile.len() > 64) {
+        if window.instances.len() > 64
+            || window.instances.iter().any(|i| i.uuid.len() > 128 || i.profile.len() > 64)
+        {
             return Err("the MIG layout is larger than any device's");
         }
         energy_and_memory(window.energy_mj, window.memory_byte_ms)?;

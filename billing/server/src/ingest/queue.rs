@@ -60,10 +60,7 @@ impl Queue {
         let kib = u32::try_from(bytes.div_ceil(1024).clamp(1, QUEUE_KIB)).expect("no more than the queue");
         let room = Arc::clone(&self.room).try_acquire_many_owned(kib).map_err(|_| QueueError::Full)?;
         let (done, answer) = oneshot::channel();
-        self.sender
-            .send(Waiting { rows, _room: room, done })
-            .await
-            .map_err(|_| QueueError::Stopping)?;
+        self.sender.send(Waiting { rows, _room: room, done }).await.map_err(|_| QueueError::Stopping)?;
         answer.await.unwrap_or(Err(QueueError::Stopping))
     }
 }
@@ -84,7 +81,11 @@ async fn write(writer: Writer, mut receiver: mpsc::Receiver<Waiting>) {
         }
         let stored = writer.append(&rows).await.map_err(Arc::new);
         if let Err(error) = &stored {
-            tracing::warn!(rows = rows.len(), error = crate::error::chain(error.as_ref()), "store refused a group");
+            tracing::warn!(
+                rows = rows.len(),
+                error = crate::error::chain(error.as_ref()),
+                "store refused a group"
+            );
         }
         for w in waiting {
             // A sender that went away gets no answer and will send again.

@@ -35,8 +35,11 @@ impl Cuts {
     /// The cuts strictly inside hours of `span`, ascending: others change nothing.
     pub fn within(&self, span: Window) -> Vec<i64> {
         let inside = |at: &i64| at.rem_euclid(HOUR_MS) != 0 && span.contains(*at);
-        let mut cuts: Vec<i64> =
-            midnights_ms(span, self.zone).into_iter().chain(self.changes_ms.iter().copied()).filter(inside).collect();
+        let mut cuts: Vec<i64> = midnights_ms(span, self.zone)
+            .into_iter()
+            .chain(self.changes_ms.iter().copied())
+            .filter(inside)
+            .collect();
         cuts.sort_unstable();
         cuts.dedup();
         cuts
@@ -47,7 +50,12 @@ impl Cuts {
 ///
 /// # Errors
 /// The store refuses or can't be reached. What was published before stays published.
-pub async fn close_dirty(closer: &Closer, cuts: &Cuts, now_ms: i64, since_ms: i64) -> Result<Closed, StoreError> {
+pub async fn close_dirty(
+    closer: &Closer,
+    cuts: &Cuts,
+    now_ms: i64,
+    since_ms: i64,
+) -> Result<Closed, StoreError> {
     let mut total = Closed::default();
     let Some(first_ms) = closer.first_service_ms().await? else { return Ok(total) };
     let first = Window::hour_of(first_ms).start_ms;

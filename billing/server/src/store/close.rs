@@ -69,7 +69,12 @@ impl Closer {
     ///
     /// # Errors
     /// ClickHouse refuses or can't be reached.
-    pub async fn dirty(&self, span: Window, since_ms: i64, cuts_ms: &[i64]) -> Result<Vec<DirtyHour>, StoreError> {
+    pub async fn dirty(
+        &self,
+        span: Window,
+        since_ms: i64,
+        cuts_ms: &[i64],
+    ) -> Result<Vec<DirtyHour>, StoreError> {
         self.client
             .query_raw(sql::DIRTY_HOURS)
             .param("from_s", seconds(span.start_ms))
@@ -86,12 +91,8 @@ impl Closer {
     /// # Errors
     /// ClickHouse refuses or can't be reached.
     pub async fn first_service_ms(&self) -> Result<Option<i64>, StoreError> {
-        let first: i64 = self
-            .client
-            .query_raw(sql::FIRST_SERVICE)
-            .fetch_one()
-            .await
-            .doing("find the first device")?;
+        let first: i64 =
+            self.client.query_raw(sql::FIRST_SERVICE).fetch_one().await.doing("find the first device")?;
         Ok((first > 0).then_some(first))
     }
 

@@ -54,10 +54,8 @@ struct Setting {
 /// # Errors
 /// ClickHouse can't be reached or refuses; a setting doesn't take.
 pub async fn connect(address: &Address) -> Result<Store, StoreError> {
-    let mut client = Client::default()
-        .with_url(&address.url)
-        .with_user(&address.user)
-        .with_password(&address.password);
+    let mut client =
+        Client::default().with_url(&address.url).with_user(&address.user).with_password(&address.password);
     for (name, value) in SETTINGS {
         if !value.is_empty() {
             client = client.with_setting(*name, *value);
@@ -76,8 +74,12 @@ pub async fn connect(address: &Address) -> Result<Store, StoreError> {
 
 async fn check(client: &Client) -> Result<(), StoreError> {
     let names: Vec<&str> = SETTINGS.iter().map(|(name, _)| *name).collect();
-    let found: Vec<Setting> =
-        client.query_raw(sql::SETTINGS).param("names", &names).fetch_all().await.doing("read the settings")?;
+    let found: Vec<Setting> = client
+        .query_raw(sql::SETTINGS)
+        .param("names", &names)
+        .fetch_all()
+        .await
+        .doing("read the settings")?;
     for (name, want) in SETTINGS {
         let got = found.iter().find(|s| s.name == *name).map_or("missing", |s| s.value.as_str());
         if got != *want {

@@ -40,7 +40,8 @@ struct SliceFound {
 
 impl From<SliceFound> for SliceRow {
     fn from(found: SliceFound) -> Self {
-        let ms = |value: Option<u64>| value.map(|v| i64::try_from(v).expect("ingest bounds a time by its window"));
+        let ms =
+            |value: Option<u64>| value.map(|v| i64::try_from(v).expect("ingest bounds a time by its window"));
         SliceRow {
             window: Window::new(found.start_ms, found.end_ms),
             device: found.device_uuid,

@@ -93,7 +93,8 @@ impl Reader {
     /// # Errors
     /// ClickHouse refuses or can't be reached.
     pub async fn node_keys(&self) -> Result<Vec<NodeKey>, StoreError> {
-        let found: Vec<NodeKeyFound> = self.query(sql::COLLECTORS).fetch_all().await.doing("read credentials")?;
+        let found: Vec<NodeKeyFound> =
+            self.query(sql::COLLECTORS).fetch_all().await.doing("read credentials")?;
         let key = |k: NodeKeyFound| NodeKey {
             hash: k.credential_hash,
             cluster: k.cluster_name,

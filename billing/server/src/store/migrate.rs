@@ -23,7 +23,9 @@ impl Store {
         self.client.query_raw(MIGRATIONS[0].sql).execute().await.doing("make the table of migrations")?;
         let applied: Vec<Applied> = self
             .client
-            .query_raw("SELECT number, name, checksum, applied_at_ms FROM schema_migrations FINAL ORDER BY number")
+            .query_raw(
+                "SELECT number, name, checksum, applied_at_ms FROM schema_migrations FINAL ORDER BY number",
+            )
             .fetch_all()
             .await
             .doing("read which migrations ran")?;
@@ -50,7 +52,8 @@ impl Store {
                 checksum,
                 applied_at_ms: now_ms,
             };
-            let mut insert = self.client.insert::<Applied>("schema_migrations").await.doing("record a migration")?;
+            let mut insert =
+                self.client.insert::<Applied>("schema_migrations").await.doing("record a migration")?;
             insert.write(&row).await.doing("record a migration")?;
             insert.end().await.doing("record a migration")?;
             ran += 1;

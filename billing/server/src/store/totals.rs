@@ -133,7 +133,11 @@ impl Reader {
     ///
     /// # Errors
     /// ClickHouse refuses or can't be reached.
-    pub async fn usage_totals(&self, window: Window, changes_ms: &[i64]) -> Result<Vec<UsageTotal>, StoreError> {
+    pub async fn usage_totals(
+        &self,
+        window: Window,
+        changes_ms: &[i64],
+    ) -> Result<Vec<UsageTotal>, StoreError> {
         let rows: Vec<UsageFound> = self
             .query(sql::USAGE_TOTALS)
             .param("start_ms", window.start_ms)
@@ -149,7 +153,11 @@ impl Reader {
     ///
     /// # Errors
     /// ClickHouse refuses or can't be reached.
-    pub async fn device_totals(&self, window: Window, changes_ms: &[i64]) -> Result<Vec<DeviceTotal>, StoreError> {
+    pub async fn device_totals(
+        &self,
+        window: Window,
+        changes_ms: &[i64],
+    ) -> Result<Vec<DeviceTotal>, StoreError> {
         let rows: Vec<DeviceFound> = self
             .query(sql::DEVICE_TOTALS)
             .param("start_ms", window.start_ms)

@@ -26,14 +26,16 @@ impl Store {
             let hash = billing::place::hash_of(&text.content);
             let last: Vec<String> = self
                 .client
-                .query_raw("SELECT argMax(hash, loaded_at_ms) FROM config_versions WHERE file = {file:String}")
-                .param("file", text.name)
+                .query_raw(
+                    "SELECT argMax(hash, loaded_at_ms) FROM config_versions WHERE name = {name:String}",
+                )
+                .param("name", text.name)
                 .fetch_all()
                 .await
                 .doing("read the last configuration")?;
             if last.first() != Some(&hash) {
                 let row = ConfigRow {
-                    file: text.name.into(),
+                    name: text.name.into(),
                     hash,
                     content: text.content.clone(),
                     loaded_at_ms: now_ms,
@@ -53,7 +55,7 @@ impl Reader {
     pub async fn version(&self, file: &str, hash: &str) -> Result<Version, StoreError> {
         let number: u64 = self
             .query(sql::CONFIG_NUMBER)
-            .param("file", file)
+            .param("name", file)
             .param("hash", hash)
             .fetch_one()
             .await

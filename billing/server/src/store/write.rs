@@ -15,7 +15,7 @@ pub struct Writer {
 #[derive(Debug, Clone, Row, Serialize, Deserialize)]
 pub struct ConfigRow {
     /// `slicemeter.toml`, `tenants.toml`, `prices.toml`.
-    pub file: String,
+    pub name: String,
     /// SHA-256 of the content, hexadecimal.
     pub hash: String,
     /// The content, secrets left out.

@@ -34,16 +34,28 @@ fn kubernetes_pods_in_every_driver_and_runtime() {
     check(&[
         ("4:blkio:/kubepods/burstable/pod6a4ce4a0-ba47-11ea-b2a7-0cc47ac5979e/{hex}", whole(dashed)),
         ("6:memory:/kubepods/pod6a4ce4a0-ba47-11ea-b2a7-0cc47ac5979e/{hex}", whole(dashed)),
-        ("6:memory:/kubepods/burstable/pod9729a196c4723b60ab401eaff722982d/{hex}", whole("9729a196c4723b60ab401eaff722982d")),
-        ("6:memory:/kubepods/besteffort/pod6a4ce4a0-ba47-11ea-b2a7-0cc47ac5979e/{hex}/kube-proxy", whole(dashed)),
+        (
+            "6:memory:/kubepods/burstable/pod9729a196c4723b60ab401eaff722982d/{hex}",
+            whole("9729a196c4723b60ab401eaff722982d"),
+        ),
+        (
+            "6:memory:/kubepods/besteffort/pod6a4ce4a0-ba47-11ea-b2a7-0cc47ac5979e/{hex}/kube-proxy",
+            whole(dashed),
+        ),
         ("6:memory:/kubepods/pod6a4ce4a0-ba47-11ea-b2a7-0cc47ac5979e/crio-{hex}", whole(dashed)),
-        ("11:blkio:/kubelet/kubepods/besteffort/pod6a4ce4a0-ba47-11ea-b2a7-0cc47ac5979e/{hex}", whole(dashed)),
+        (
+            "11:blkio:/kubelet/kubepods/besteffort/pod6a4ce4a0-ba47-11ea-b2a7-0cc47ac5979e/{hex}",
+            whole(dashed),
+        ),
         ("0::/kubepods/pod6a4ce4a0-ba47-11ea-b2a7-0cc47ac5979e/{hex}", whole(dashed)),
         (
             "1:name=systemd:/kubepods.slice/kubepods-burstable.slice/kubepods-burstable-pod6a4ce4a0_ba47_11ea_b2a7_0cc47ac5979e.slice/crio-{hex}.scope",
             whole(dashed),
         ),
-        ("0::/kubepods.slice/kubepods-pod6a4ce4a0_ba47_11ea_b2a7_0cc47ac5979e.slice/crio-{hex}.scope/container", whole(dashed)),
+        (
+            "0::/kubepods.slice/kubepods-pod6a4ce4a0_ba47_11ea_b2a7_0cc47ac5979e.slice/crio-{hex}.scope/container",
+            whole(dashed),
+        ),
         (
             "0::/kubepods.slice/kubepods-burstable.slice/kubepods-burstable-pod3e61c214bc3ed9ff81e21474dd6cba17.slice/cri-containerd-{hex}",
             whole("3e61c214bc3ed9ff81e21474dd6cba17"),
@@ -77,8 +89,14 @@ fn nested_layers_form_a_chain() {
             "0::/kubepods.slice/kubepods-burstable-pod2942c55e_c9cb_428a_93f4_eaf89c1f3ce0.slice/cri-containerd-{hex}.scope/docker/fd9d0ea06257a9780827cbc7fd92e3812a54fca26d63e191b73610d5d48b9cbd",
             vec![pod("2942c55e-c9cb-428a-93f4-eaf89c1f3ce0", Some(HEX))],
         ),
-        ("0::/user.slice/user-1000.slice/user@1000.service/user.slice/libpod-{hex}.scope/container", vec![user(1000), container(HEX)]),
-        ("0::/system.slice/kepler.service/libpod-payload-{hex}", vec![unit("kepler.service"), container(HEX)]),
+        (
+            "0::/user.slice/user-1000.slice/user@1000.service/user.slice/libpod-{hex}.scope/container",
+            vec![user(1000), container(HEX)],
+        ),
+        (
+            "0::/system.slice/kepler.service/libpod-payload-{hex}",
+            vec![unit("kepler.service"), container(HEX)],
+        ),
     ]);
 }
 
@@ -90,7 +108,10 @@ fn slurm_jobs_steps_and_new_ids() {
         ("0::/system.slice/slurmstepd.scope/job_211/step_0/user/task_0", vec![slurm("211", None)]),
         ("0::/system.slice/slurmstepd.scope/job_211/step_extern/user/task_special", vec![slurm("211", None)]),
         ("0::/system.slice/node7_slurmstepd.scope/job_211/step_0/user/task_0", vec![slurm("211", None)]),
-        ("0::/system.slice/slurmstepd.scope/s8FXKTA79XAR00/step_batch/user/task_0", vec![slurm("s8FXKTA79XAR00", None)]),
+        (
+            "0::/system.slice/slurmstepd.scope/s8FXKTA79XAR00/step_batch/user/task_0",
+            vec![slurm("s8FXKTA79XAR00", None)],
+        ),
         ("0::/slurm.slice/slurmstepd.scope/job_99/step_3/user/task_12", vec![slurm("99", None)]),
     ]);
 }
@@ -124,7 +145,9 @@ fn containers_users_units_and_machines() {
 
 #[test]
 fn the_most_telling_line_of_a_hybrid_file_counts() {
-    let file = format!("13:cpuset:/kubepods/burstable/pod8833712d-6e69-4f5c-95f3-aebd020ce2e7/{HEX}\n0::/reserved.slice/containerd.service\n");
+    let file = format!(
+        "13:cpuset:/kubepods/burstable/pod8833712d-6e69-4f5c-95f3-aebd020ce2e7/{HEX}\n0::/reserved.slice/containerd.service\n"
+    );
     assert_eq!(layers(&file).0, [pod("8833712d-6e69-4f5c-95f3-aebd020ce2e7", Some(HEX))]);
     let file = format!("1:name=systemd:/\n0::/system.slice/docker-{HEX}.scope\n");
     assert_eq!(layers(&file).0, [container(HEX)]);

@@ -1,0 +1,10 @@
+//! The central service against the real engine.
+
+mod common;
+
+#[path = "server/close.rs"]
+mod close;
+#[path = "server/command.rs"]
+mod command;
+#[path = "server/front.rs"]
+mod front;
