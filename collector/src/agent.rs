@@ -275,7 +275,7 @@ impl Agent {
             owners_unresolved: self.owners.inner().unresolved(),
             read_at_s: self.read_at_s,
         });
-        own.push_str(&self.schedulers.render(&self.node));
+        own.push_str(&self.schedulers.render(&self.node, self.clock.wall_ms()));
         let dcgm = metrics::render_dcgm(
             &self.node,
             &self.config.http.dcgm_host_label,

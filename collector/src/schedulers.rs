@@ -26,6 +26,7 @@ pub struct Schedulers {
 struct Kubernetes {
     witness: kubernetes::Witness,
     wants_api: bool,
+    is_demanded: bool,
     _running: kubernetes::Running,
 }
 
@@ -41,12 +42,13 @@ impl Schedulers {
             let witness = kubernetes::Witness::default();
             let api_url = config.kubernetes.api_url(env);
             let wants_api = api_url.is_some();
+            let is_demanded = config.kubernetes.enabled == kubernetes::Enabled::On;
             let clock: kubernetes::Clock = Arc::new(|| SystemClock.wall_ms());
             let named = config.kubernetes.node_name.clone().or_else(|| env("NODE_NAME"));
             let node = named.unwrap_or_else(|| config.node_name());
             let running = kubernetes::start(config.kubernetes.clone(), &node, api_url, &witness, &clock)?;
             schedulers.listen_to(witness.board.clone(), KUBERNETES_WAIT_MS);
-            schedulers.kubernetes = Some(Kubernetes { witness, wants_api, _running: running });
+            schedulers.kubernetes = Some(Kubernetes { witness, wants_api, is_demanded, _running: running });
         }
         if let Some(slurm) = &config.slurm {
             let board = Board::default();
@@ -89,7 +91,8 @@ impl Schedulers {
     /// What of the schedulers' word is missing, a line each.
     pub fn not_ready(&self, now_ms: i64) -> Vec<String> {
         let mut missing = Vec::new();
-        if let Some(kubernetes) = &self.kubernetes {
+        // Where Kubernetes was merely found, lacking its word is shown by a metric and isn't a fault.
+        if let Some(kubernetes) = self.kubernetes.as_ref().filter(|own| own.is_demanded) {
             let counts = kubernetes.witness.health.counts();
             missing.extend(kubernetes::degradations(&counts, kubernetes.wants_api, now_ms));
         }
@@ -102,10 +105,10 @@ impl Schedulers {
     }
 
     /// Their metrics, to be appended to the page.
-    pub fn render(&self, node: &str) -> String {
+    pub fn render(&self, node: &str, now_ms: i64) -> String {
         let mut page = String::new();
         if let Some(kubernetes) = &self.kubernetes {
-            page.push_str(&kubernetes::metrics::render(node, &kubernetes.witness.health.counts()));
+            page.push_str(&kubernetes::metrics::render(node, &kubernetes.witness.health.counts(), kubernetes.wants_api, now_ms));
         }
         if let Some((witness, _)) = &self.slurm {
             page.push_str(&witness.health().render(node));

@@ -2,6 +2,7 @@
 
 use crate::allocation::{Allocations, DeviceFacts, DeviceName, Target};
 use crate::attribution::Place;
+use crate::kubernetes::owners::CONTAINER;
 use crate::owner::OwnerRecord;
 use crate::slice::Closed;
 use schema::owner::{Owner, OwnerKind, key};
@@ -86,14 +87,14 @@ pub fn name_owners(slice: &mut Closed, said: &[Arc<Allocations>], claims: &[Clai
             continue;
         }
         let ids = ids(&record.owner);
-        let by_claim = claims.iter().map(|claim| &claim.owner.owner).find(|known| {
-            known.kind == record.owner.kind && ids.iter().any(|id| self::ids(known).contains(id))
-        });
-        let latest = || {
-            let found = |id: &String| said.iter().find_map(|word| word.owners.get(&(record.owner.kind, id.clone())));
-            ids.iter().find_map(found).map(|owner| &**owner)
+        let found = |id: &String| said.iter().find_map(|word| word.owners.get(&(record.owner.kind, id.clone())));
+        let latest = ids.iter().find_map(found).map(|owner| &**owner);
+        let mut same_kind = claims.iter().map(|claim| &claim.owner.owner).filter(|known| known.kind == record.owner.kind);
+        let by_claim = match record.owner.kind {
+            OwnerKind::Kubernetes => latest.and_then(|latest| of_container(same_kind, latest)),
+            _ => same_kind.find(|known| ids.iter().any(|id| self::ids(known).contains(id))),
         };
-        if let Some(known) = by_claim.or_else(latest) {
+        if let Some(known) = by_claim.or(latest) {
             let evidence = match (record.owner.evidence.as_str(), known.evidence.as_str()) {
                 ("", said) | (said, "") => said.to_owned(),
                 (read, said) => format!("{read}; {said}"),
@@ -101,6 +102,16 @@ pub fn name_owners(slice: &mut Closed, said: &[Arc<Allocations>], claims: &[Clai
             *owner = Some(OwnerRecord::new(Owner { evidence, ..known.clone() }));
         }
     }
+}
+
+/// The claim of this container of a pod; else the pod's own, which is given to no container in particular. A claim of
+/// another container of the pod isn't this one's.
+fn of_container<'a>(claims: impl Iterator<Item = &'a Owner>, known: &Owner) -> Option<&'a Owner> {
+    let of_pod: Vec<&Owner> =
+        claims.filter(|claim| claim.attributes.get(key::POD_UID) == known.attributes.get(key::POD_UID)).collect();
+    let container = |owner: &Owner| owner.attributes.get(CONTAINER).cloned();
+    let same = of_pod.iter().find(|claim| container(claim) == container(known));
+    same.or_else(|| of_pod.iter().find(|claim| container(claim).is_none())).copied()
 }
 
 /// What a scheduler calls this owner, the most precise first.

@@ -1,10 +1,10 @@
 //! `slicemeter_kubernetes_*`: how far the second witness can be trusted. A source that never answered has no instant.
 
-use super::health::Counts;
+use super::health::{Counts, degradations};
 use crate::metrics::text::Text;
 
-/// The families as text, to go behind the collector's own.
-pub fn render(node: &str, counts: &Counts) -> String {
+/// The families as text, to go behind the collector's own. `wants_api` is whether there is an API server to ask.
+pub fn render(node: &str, counts: &Counts, wants_api: bool, now_ms: i64) -> String {
     let mut text = Text::default();
     text.family(
         "slicemeter_kubernetes_last_success_timestamp_seconds",
@@ -35,6 +35,12 @@ pub fn render(node: &str, counts: &Counts) -> String {
         text.sample(&[("node", node)], value);
     };
     one(
+        "slicemeter_kubernetes_degraded",
+        "gauge",
+        "Whether the kubelet's or the API server's word is missing, so that holds or names are.",
+        u64::from(!degradations(counts, wants_api, now_ms).is_empty()),
+    );
+    one(
         "slicemeter_kubernetes_unresolved_device_ids_total",
         "counter",
         "Device ids of no known form that were met.",
@@ -61,11 +67,12 @@ mod tests {
         health.succeeded(Source::Kubelet, 1_500);
         health.failed(Source::Pods, "forbidden");
         health.update(|counts| counts.unresolved = [("claim_unknown", 2)].into());
-        let page = render("n1", &health.counts());
+        let page = render("n1", &health.counts(), true, 2_000);
         for line in [
             "slicemeter_kubernetes_last_success_timestamp_seconds{node=\"n1\",source=\"kubelet\"} 1.5",
             "slicemeter_kubernetes_errors_total{node=\"n1\",source=\"pods\",reason=\"forbidden\"} 1",
             "slicemeter_kubernetes_unresolved_holds{node=\"n1\",reason=\"claim_unknown\"} 2",
+            "slicemeter_kubernetes_degraded{node=\"n1\"} 1",
             "slicemeter_kubernetes_unresolved_device_ids_total{node=\"n1\"} 0",
         ] {
             assert!(page.lines().any(|own| own == line), "{line} in\n{page}");

@@ -336,6 +336,18 @@ impl Claims {
     }
 }
 
+/// A list older than this is a kubelet that doesn't answer, milliseconds.
+const LIST_OLD_MS: i64 = 60_000;
+
+/// Up to when holds are known. Only the kubelet tells of a new one; while it is silent, the API server's word that a pod
+/// lives is enough for the devices that it was seen to hold.
+fn known_until_ms(listed_ms: Option<i64>, api_ms: Option<i64>, now_ms: i64) -> i64 {
+    match listed_ms {
+        Some(listed_ms) if now_ms - listed_ms <= LIST_OLD_MS => listed_ms,
+        _ => listed_ms.max(api_ms).unwrap_or(0),
+    }
+}
+
 struct Publisher {
     has_api: bool,
     config: Arc<KubernetesConfig>,
@@ -382,8 +394,7 @@ impl Publisher {
         let api_ms = health.counts().last_success_ms.get(&Source::Pods).copied();
         self.witness.board.publish(Allocations {
             source: "kubelet",
-            // Either witness alone knows whether a pod still lives.
-            known_until_ms: word.listed_ms.max(api_ms).unwrap_or(0),
+            known_until_ms: known_until_ms(word.listed_ms, api_ms, now_ms),
             held: ledger.allocations(),
             owners,
             out_of_use,
@@ -393,5 +404,18 @@ impl Publisher {
             counts.holds = ledger.open() as u64;
             counts.unresolved = found.unresolved;
         });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_kubelets_word_counts_while_it_speaks_and_the_api_servers_after() {
+        assert_eq!(known_until_ms(Some(100_000), Some(105_000), 106_000), 100_000);
+        assert_eq!(known_until_ms(Some(100_000), Some(190_000), 200_000), 190_000);
+        assert_eq!(known_until_ms(Some(100_000), None, 200_000), 100_000);
+        assert_eq!(known_until_ms(None, None, 200_000), 0);
     }
 }

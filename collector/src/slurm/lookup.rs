@@ -75,10 +75,6 @@ impl<L: OwnerLookup> OwnerLookup for JobClaims<L> {
         found
     }
 
-    fn is_alive(&mut self, pid: u32, start_ticks: u64) -> Option<bool> {
-        self.inner.is_alive(pid, start_ticks)
-    }
-
     fn keep_only(&mut self, pids: &[u32]) {
         self.claims.retain(|pid, _| pids.contains(pid));
         self.inner.keep_only(pids);
@@ -96,9 +92,6 @@ mod tests {
         fn lookup(&mut self, _: u32) -> ProcessOwner {
             let owner = OwnerRecord::new(self.0.clone());
             ProcessOwner { owner, start_ticks: 5, started_ms: None, mps_server: false }
-        }
-        fn is_alive(&mut self, _: u32, _: u64) -> Option<bool> {
-            None
         }
         fn keep_only(&mut self, _: &[u32]) {}
     }
