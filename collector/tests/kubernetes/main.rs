@@ -4,6 +4,7 @@
 mod api_server;
 mod churn;
 mod kubelet;
+mod metering;
 mod stories;
 mod watching;
 
