@@ -10,6 +10,7 @@
 //! delay a sample.
 
 pub mod api;
+pub mod claims;
 pub mod cluster;
 pub mod config;
 pub mod device_id;

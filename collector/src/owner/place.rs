@@ -98,7 +98,11 @@ mod tests {
         assert_eq!(after(&[&[(1, Hidden)], &[(1, Hidden)]]), Some(WrongPlace::HiddenCgroups));
         assert_eq!(after(&[&[(1, Missing)]]), None, "one that ends while it is listed says nothing");
         assert_eq!(after(&[&[(1, Missing)], &[(1, Missing), (2, Plain)]]), None);
-        assert_eq!(after(&[&[(1, Missing)], &[(1, Missing)], &[(2, Plain)]]), None, "it was moved to the right place");
+        assert_eq!(
+            after(&[&[(1, Missing)], &[(1, Missing)], &[(2, Plain)]]),
+            None,
+            "it was moved to the right place"
+        );
         assert_eq!(after(&[&[(1, Missing)], &[(1, Missing)], &[]]), None, "nobody is there to be seen");
     }
 

@@ -90,7 +90,9 @@ impl Procfs {
         let file = self.read(&format!("{pid}/cgroup")).unwrap_or_default();
         if is_hidden(&self.own_namespace, &file) {
             self.standpoint.note(pid, Seen::Hidden);
-            return OwnerRecord::unknown(format!("pid {pid}: its cgroup is hidden from the collector's cgroup namespace"));
+            return OwnerRecord::unknown(format!(
+                "pid {pid}: its cgroup is hidden from the collector's cgroup namespace"
+            ));
         }
         self.standpoint.note(pid, Seen::Plain);
         let (chain, line) = layers(&file);
