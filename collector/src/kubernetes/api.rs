@@ -158,7 +158,7 @@ impl Lines {
     ///
     /// # Errors
     /// The connection broke, or the line is over its bound.
-    pub fn next(&mut self) -> Result<Option<&[u8]>, ApiError> {
+    pub fn next_line(&mut self) -> Result<Option<&[u8]>, ApiError> {
         self.line.clear();
         let read = (&mut self.body)
             .take(LINE_BYTES_MAX)

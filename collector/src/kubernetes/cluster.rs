@@ -21,6 +21,8 @@ pub struct Departed {
     pub name: String,
     /// When it let go of its devices, Unix milliseconds.
     pub to_ms: i64,
+    /// Whether that was told; else it vanished unseen and was last known to live then.
+    pub is_told: bool,
 }
 
 /// Departed pods that are remembered: a kubelet's list is seconds behind, and no node starts so many in that time.
@@ -58,14 +60,16 @@ impl Cluster {
         self.pods.values().find(|pod| pod.namespace == namespace && pod.name == name)
     }
 
-    fn depart(&mut self, uid: &str, to_ms: i64) {
+    fn depart(&mut self, uid: &str, to_ms: i64, is_told: bool) {
         if let Some(pod) = self.pods.remove(uid) {
+            let is_told = is_told || pod.to_ms.is_some();
             let to_ms = pod.to_ms.unwrap_or(to_ms);
             self.departed.push_back(Departed {
                 uid: pod.uid,
                 namespace: pod.namespace,
                 name: pod.name,
                 to_ms,
+                is_told,
             });
             if self.departed.len() > DEPARTED_MAX {
                 self.departed.pop_front();
@@ -140,7 +144,7 @@ impl Mirror<objects::Pod> for Pods {
         self.shared.change(|cluster| {
             let gone: Vec<String> =
                 cluster.pods.keys().filter(|uid| !pods.contains_key(*uid)).cloned().collect();
-            gone.iter().for_each(|uid| cluster.depart(uid, last_word));
+            gone.iter().for_each(|uid| cluster.depart(uid, last_word, false));
             cluster.pods = pods;
             cluster.pods_synced = true;
         });
@@ -160,7 +164,7 @@ impl Mirror<objects::Pod> for Pods {
         self.shared.change(|cluster| {
             let uid = pod.uid.clone();
             cluster.pods.insert(uid.clone(), pod);
-            cluster.depart(&uid, now_ms);
+            cluster.depart(&uid, now_ms, true);
         });
     }
 }
@@ -285,7 +289,7 @@ mod tests {
         for n in 0..10_000 {
             let uid = format!("u{n}");
             cluster.pods.insert(uid.clone(), PodFacts { uid: uid.clone(), ..pod.clone() });
-            cluster.depart(&uid, n);
+            cluster.depart(&uid, n, true);
         }
         assert_eq!((cluster.pods.len(), cluster.departed.len()), (0, DEPARTED_MAX));
     }

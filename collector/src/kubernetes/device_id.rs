@@ -165,6 +165,19 @@ pub fn resource_name(name: &str, extra: &[String]) -> Option<ResourceName> {
     (is_gpu || known_extra).then_some(ResourceName { profile, shared })
 }
 
+/// Whether a resource that isn't known by name may be one of GPUs: operators rename them, and NVIDIA's other devices
+/// (host devices, passed-through functions) are named alike. Their ids tell: those of GPUs have UUIDs.
+pub fn may_be_gpu(name: &str) -> bool {
+    name.starts_with("nvidia.com/")
+}
+
+impl DeviceId {
+    /// Whether it names its device by UUID.
+    pub fn has_uuid(&self) -> bool {
+        matches!(self.device, DeviceRef::Gpu(_) | DeviceRef::Mig(_) | DeviceRef::LegacyMig { .. })
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -83,7 +83,7 @@ impl Health {
 
 /// A source that hasn't answered for so long is gone: three of the kubelet's lists at their slowest, and more than a
 /// watch lasts.
-const STALE_MS: i64 = 330_000;
+pub const STALE_MS: i64 = 330_000;
 
 /// What is missing, in one line each with its remedy; empty where all is well. `wants_api` is whether an API server is
 /// configured.

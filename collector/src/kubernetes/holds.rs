@@ -55,6 +55,9 @@ pub struct Holds {
     pub unresolved: BTreeMap<&'static str, u64>,
 }
 
+/// A part of a device that was granted: to which container, what that is to its pod, how much.
+type Granted<'a> = (Option<&'a str>, Role, Share);
+
 /// Memory of devices in MiB, where known.
 pub type MemoryMib<'a> = &'a dyn Fn(&DeviceRef) -> Option<u32>;
 
@@ -135,7 +138,7 @@ impl Gathering<'_> {
     /// HAMi's and gpushare's annotations. On each device an init container and the others aren't there at once: what
     /// counts is the larger, and what an init container needs beyond the others is its own.
     fn grants(&mut self, pod: &PodFacts) {
-        let mut by_device: BTreeMap<DeviceRef, Vec<(Option<&str>, Role, Share)>> = BTreeMap::new();
+        let mut by_device: BTreeMap<DeviceRef, Vec<Granted<'_>>> = BTreeMap::new();
         for grant in &pod.grants {
             let device = match &grant.device {
                 GrantedDevice::Uuid(uuid) => match uuid.parse::<DeviceId>() {

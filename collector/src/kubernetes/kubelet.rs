@@ -15,7 +15,7 @@ use tokio::time::Instant;
 pub struct Word {
     /// What it said.
     pub view: KubeletView,
-    /// When it answered, Unix milliseconds; `None` before it ever did.
+    /// When it was asked for its last list that came, Unix milliseconds; `None` before it ever did.
     pub listed_ms: Option<i64>,
 }
 
@@ -92,6 +92,8 @@ impl Poller {
 
     async fn list(&mut self) -> Result<(), tonic::Status> {
         let mut view = KubeletView { slots: self.latest.get().view.slots.clone(), ..KubeletView::default() };
+        // What a slow kubelet answers was so when it was asked, or later.
+        let asked_ms = (self.now_ms)();
         let list = self.kubelet.list().await?;
         view.set_pods(&list, &self.names);
         drop(list);
@@ -100,11 +102,12 @@ impl Poller {
             Ok(offered) => view.set_slots(&offered, &self.names),
             Err(status) => self.health.failed(Source::Kubelet, reason(&status)),
         }
-        self.keep(view, true);
+        self.keep(view, Some(asked_ms));
         Ok(())
     }
 
-    fn keep(&self, view: KubeletView, is_whole: bool) {
+    /// Keeps a view; `listed_ms` is when it was asked for, where it is a whole list.
+    fn keep(&self, view: KubeletView, listed_ms: Option<i64>) {
         let now_ms = (self.now_ms)();
         let before = self.latest.get();
         let new: Vec<&String> = view.unknown_ids.difference(&before.view.unknown_ids).collect();
@@ -113,8 +116,7 @@ impl Poller {
             self.health.update(|counts| counts.unknown_device_ids += new.len() as u64);
         }
         self.health.succeeded(Source::Kubelet, now_ms);
-        let listed_ms = if is_whole { Some(now_ms) } else { before.listed_ms };
-        self.latest.set(Word { view, listed_ms });
+        self.latest.set(Word { view, listed_ms: listed_ms.or(before.listed_ms) });
         self.shared.wake();
     }
 
@@ -147,7 +149,7 @@ impl Poller {
                     let mut view = self.latest.get().view.clone();
                     if let Some(pod) = &answer.pod_resources {
                         view.set_pod(pod, &self.names);
-                        self.keep(view, false);
+                        self.keep(view, None);
                     }
                 }
                 Err(status) => {

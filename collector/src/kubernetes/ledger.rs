@@ -26,6 +26,8 @@ pub struct Stretch {
     owner: Arc<Owner>,
     from_ms: i64,
     to_ms: Option<i64>,
+    /// The kubelet's last list with it, Unix milliseconds.
+    seen_ms: Option<i64>,
     /// Its owner was known in full: before that, a fuller record replaces it; after, another record is a change.
     settled: bool,
 }
@@ -43,6 +45,8 @@ pub struct Instant<'a> {
     pub settled: bool,
     /// Pods that went.
     pub departed: &'a [Departed],
+    /// UIDs of pods that live by the API server's word.
+    pub living: &'a BTreeSet<String>,
 }
 
 /// Every hold that is open or ended lately.
@@ -64,13 +68,24 @@ impl Ledger {
         }
         let gone: Vec<Key> = self.open.keys().filter(|key| !seen.contains(*key)).cloned().collect();
         for key in gone {
+            // A living pod is never taken its devices: the kubelet has restarted and lists nobody yet, or what its share
+            // follows from can't be asked just now.
+            if at.living.contains(&key.0) {
+                continue;
+            }
             let Some(mut stretch) = self.open.remove(&key) else { continue };
             if self.open.values().any(|known| known.is_fuller_than(&stretch)) {
                 // The same pod, by now known by its UID: that record covers this one's time.
                 continue;
             }
-            let departed = at.departed.iter().rev().find(|pod| pod.uid == key.0).map(|pod| pod.to_ms);
-            let to_ms = departed.or(at.listed_ms).unwrap_or(at.now_ms).min(at.now_ms);
+            let departed = at.departed.iter().rev().find(|pod| pod.uid == key.0);
+            let end_ms = match departed {
+                Some(pod) if pod.is_told => Some(pod.to_ms),
+                // It vanished unseen: whoever saw it last knows best.
+                Some(pod) => Some(pod.to_ms).max(stretch.seen_ms),
+                None => at.listed_ms,
+            };
+            let to_ms = end_ms.unwrap_or(at.now_ms).min(at.now_ms);
             stretch.to_ms = Some(to_ms.max(stretch.from_ms));
             self.ended.push(stretch);
         }
@@ -97,6 +112,7 @@ impl Ledger {
             owner: Arc::new(hold.owner),
             from_ms,
             to_ms: hold.to_ms.map(|to| to.max(from_ms)),
+            seen_ms: at.listed_ms,
             settled: at.settled,
         };
         if let Some(known) = known {

@@ -1,7 +1,7 @@
 //! A pod as far as metering needs it: who it is, from when to when it held its devices, what it asked for.
 
 use super::config::KubernetesConfig;
-use super::device_id::resource_name;
+use super::device_id::{may_be_gpu, resource_name};
 use super::fractions::{self, Amount, Grant};
 use super::objects;
 use chrono::{DateTime, Utc};
@@ -85,7 +85,8 @@ impl PodFacts {
             .iter()
             .chain(&pod.spec.containers)
             .flat_map(|c| c.resources.limits.keys());
-        let wants_gpus = has_claims || limits.any(|name| resource_name(name, &config.resources).is_some());
+        let wants_gpus = has_claims
+            || limits.any(|name| may_be_gpu(name) || resource_name(name, &config.resources).is_some());
         Self {
             uid: meta.uid.clone(),
             namespace: meta.namespace.clone(),

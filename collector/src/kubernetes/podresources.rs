@@ -5,7 +5,7 @@
 
 pub mod proto;
 
-use super::device_id::{DeviceId, DeviceRef, Slot, resource_name};
+use super::device_id::{DeviceId, DeviceRef, Slot, may_be_gpu, resource_name};
 use proto::{
     AllocatableResourcesResponse, Empty, GetPodResourcesRequest, GetPodResourcesResponse,
     ListPodResourcesResponse,
@@ -203,7 +203,9 @@ impl KubeletView {
 
     fn read_ids(&mut self, devices: &proto::ContainerDevices, names: &GpuNames) -> Vec<DeviceId> {
         if resource_name(&devices.resource_name, &names.resources).is_none() {
-            return Vec::new();
+            let parsed = devices.device_ids.iter().filter_map(|id| id.parse().ok());
+            let is_renamed = may_be_gpu(&devices.resource_name);
+            return parsed.filter(|id: &DeviceId| is_renamed && id.has_uuid()).collect();
         }
         let mut ids = Vec::with_capacity(devices.device_ids.len());
         for id in &devices.device_ids {
@@ -277,13 +279,18 @@ mod tests {
                 pod("shared", vec![devices("nvidia.com/gpu.shared", &[&replica(5), &replica(0)])]),
                 pod("odd", vec![devices("nvidia.com/gpu", &["what-is-this"])]),
                 pod("cpu-only", vec![devices("rdma/hca", &["x"])]),
+                pod(
+                    "renamed",
+                    vec![devices("nvidia.com/small", &["MIG-2ce7a541-c516-5dbc-a76e-26cc100d9b55"])],
+                ),
+                pod("network", vec![devices("nvidia.com/hostdev", &["0000:3b:00.2", "0"])]),
             ],
         };
         let mut view = KubeletView::default();
         view.set_pods(&list, &names);
         let read: Vec<(&str, usize)> =
             view.pods.iter().map(|p| (p.name.as_str(), p.containers[0].devices.len())).collect();
-        assert_eq!(read, [("shared", 2)]);
+        assert_eq!(read, [("shared", 2), ("renamed", 1)]);
         assert_eq!(view.unknown_ids, ["what-is-this".to_owned()].into());
     }
 

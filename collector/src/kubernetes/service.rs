@@ -3,14 +3,15 @@
 
 use super::api::Api;
 use super::claims::{Claims, DRA_VERSIONS, wait_for_claims};
-use super::cluster::{Namespaces, Pods, Shared, Slices, ThisNode};
+use super::cluster::{Departed, Namespaces, Pods, Shared, Slices, ThisNode};
 use super::config::KubernetesConfig;
 use super::devices::KnownDevices;
-use super::health::{Health, Source};
+use super::health::{Health, STALE_MS, Source};
 use super::holds::holds;
 use super::kubelet::{Latest, Poller};
 use super::ledger::{Instant, Ledger};
 use super::owners;
+use super::pod::PodFacts;
 use super::podresources::{BadSocket, GpuNames, Kubelet};
 use super::watch::{Kind, Mirror, Mirroring, Stop};
 use crate::allocation::{Allocations, Board};
@@ -280,33 +281,30 @@ impl Publisher {
         let now_ms = (self.clock)();
         let health = &self.witness.health;
         let devices = self.witness.devices.get();
-        let (found, owners, out_of_use, departed, settled, pods) = self.shared.read(|cluster| {
-            let found = holds(cluster, &word.view, &self.config, &|device| devices.memory_mib(device));
-            let settled = !self.has_api || (cluster.pods_synced && cluster.namespaces_synced);
-            let departed: Vec<_> = cluster.departed.iter().cloned().collect();
-            (
-                found,
-                owners::by_cgroup(cluster),
-                cluster.out_of_use.clone(),
-                departed,
-                settled,
-                cluster.pods.len(),
-            )
-        });
-        ledger
-            .update(found.holds, Instant { now_ms, listed_ms: word.listed_ms, settled, departed: &departed });
         let api_ms = health.counts().last_success_ms.get(&Source::Pods).copied();
+        let is_api_fresh = api_ms.is_some_and(|at| now_ms - at <= STALE_MS);
+        let (unresolved, owners, out_of_use) = self.shared.read(|cluster| {
+            let found = holds(cluster, &word.view, &self.config, &|device| devices.memory_mib(device));
+            let departed: Vec<Departed> = cluster.departed.iter().cloned().collect();
+            let lives = |pod: &&PodFacts| is_api_fresh && pod.from_ms.is_some() && pod.to_ms.is_none();
+            let living = cluster.pods.values().filter(lives).map(|pod| pod.uid.clone()).collect();
+            let settled = !self.has_api || (cluster.pods_synced && cluster.namespaces_synced);
+            let at =
+                Instant { now_ms, listed_ms: word.listed_ms, settled, departed: &departed, living: &living };
+            ledger.update(found.holds, at);
+            health.update(|counts| counts.pods = cluster.pods.len() as u64);
+            (found.unresolved, owners::by_cgroup(cluster), cluster.out_of_use.clone())
+        });
+        health.update(|counts| {
+            counts.holds = ledger.open() as u64;
+            counts.unresolved = unresolved;
+        });
         self.witness.board.publish(Allocations {
             source: "kubelet",
             known_until_ms: known_until_ms(word.listed_ms, api_ms, now_ms),
             held: ledger.allocations(),
             owners,
             out_of_use,
-        });
-        health.update(|counts| {
-            counts.pods = pods as u64;
-            counts.holds = ledger.open() as u64;
-            counts.unresolved = found.unresolved;
         });
     }
 }

@@ -213,7 +213,7 @@ impl Mirroring<'_> {
         );
         let mut lines = self.api.watch(&url, self.kind.accept(false))?;
         self.health.succeeded(self.kind.source, (self.now_ms)());
-        while let Some(line) = lines.next()? {
+        while let Some(line) = lines.next_line()? {
             if self.stop.is_stopped() {
                 return Ok(());
             }

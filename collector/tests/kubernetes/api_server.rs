@@ -110,7 +110,7 @@ impl ApiServer {
     pub fn compact(&self, keep: usize) {
         self.change(|state| {
             let over = state.log.len().saturating_sub(keep);
-            state.oldest = state.log.drain(..over).last().map_or(state.oldest, |(version, ..)| version);
+            state.oldest = state.log.drain(..over).next_back().map_or(state.oldest, |(version, ..)| version);
         });
     }
 

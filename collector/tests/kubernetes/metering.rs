@@ -32,6 +32,7 @@ const SLICED: &str = "GPU-aaaaaaaa-3e4b-5a69-7788-99aabbccddee";
 const CUT: &str = "GPU-bbbbbbbb-3e4b-5a69-7788-99aabbccddee";
 const HAMI: &str = "GPU-cccccccc-3e4b-5a69-7788-99aabbccddee";
 const CLAIMED: &str = "GPU-dddddddd-3e4b-5a69-7788-99aabbccddee";
+const PAIR: &str = "GPU-eeeeeeee-3e4b-5a69-7788-99aabbccddee";
 
 /// The simulated library, loaded as the collector loads it.
 struct Library(libloading::Library);
@@ -77,9 +78,9 @@ fn pod(name: &str, started: &str) -> Value {
 }
 
 /// A process of a pod's container, from the kubelet's systemd driver.
-fn process(pid: u32, gpu: usize, pod: &str) -> Process {
+fn process(pid: u32, gpu: usize, pod: &str, container: &str) -> Process {
     let uid = format!("{pod}-uid").replace('-', "_");
-    let scope = format!("cri-containerd-{}.scope", container_id(pod));
+    let scope = format!("cri-containerd-{}.scope", container_id(container));
     Process::new(pid, gpu).cgroup(&format!(
         "0::/kubepods.slice/kubepods-burstable.slice/kubepods-burstable-pod{uid}.slice/{scope}"
     ))
@@ -95,13 +96,16 @@ fn scenario() -> Scenario {
         gpu("h100", CUT).with_mig(instances),
         gpu("a100-80gb", HAMI),
         gpu("l4", CLAIMED),
+        gpu("l4", PAIR),
     ];
     scenario.processes = vec![
-        process(101, 0, "ts-one").busy(30.0).memory_mib(1000.0),
+        process(101, 0, "ts-one", "ts-one").busy(30.0).memory_mib(1000.0),
         // It was given nothing and uses the device all the same.
-        process(102, 0, "thief").busy(20.0).memory_mib(1000.0),
-        process(103, 1, "mig").on_instance(1, 0).busy(50.0).memory_mib(1000.0),
-        process(104, 2, "hami").alive(600, 1200).busy(80.0).memory_mib(1000.0),
+        process(102, 0, "thief", "thief").busy(20.0).memory_mib(1000.0),
+        process(103, 1, "mig", "mig").on_instance(1, 0).busy(50.0).memory_mib(1000.0),
+        process(104, 2, "hami", "hami").alive(600, 1200).busy(80.0).memory_mib(1000.0),
+        process(105, 4, "pair", "pair").busy(30.0).memory_mib(1000.0),
+        process(106, 4, "pair", "pair-side").busy(10.0).memory_mib(1000.0),
     ];
     scenario
 }
@@ -121,8 +125,9 @@ fn sums(batches: &[Batch]) -> BTreeMap<String, Pod> {
         for row in &batch.usage {
             let owner = &batch.owners[row.owner.expect("nobody is a ghost here") as usize];
             let name = |key: &str| owner.attributes.iter().find(|a| a.key == key).map(|a| a.value.clone());
-            let pod =
-                sums.entry(name("pod").unwrap_or_else(|| format!("{:?}", owner.attributes))).or_default();
+            let side = name("container").is_some_and(|container| container == "side");
+            let pod = name("pod").unwrap_or_else(|| format!("{:?}", owner.attributes));
+            let pod = sums.entry(if side { format!("{pod}/side") } else { pod }).or_default();
             let given = row.allocated_ms.expect("a scheduler was asked of every device here");
             assert_eq!(840 % row.share_den, 0, "{row:?}");
             pod.held += given * u64::from(840 / row.share_den * row.share_num);
@@ -180,6 +185,9 @@ fn an_hour_of_a_shared_node_is_held_to_the_millisecond() {
     knowledge.give("mig", "main", "nvidia.com/mig-3g.40gb", &[mig("3g.40gb")]);
     knowledge.give("mig-slot", "main", "nvidia.com/mig-1g.10gb.shared", &[format!("{}::1", mig("1g.10gb"))]);
     knowledge.give("hami", "main", "nvidia.com/gpu", &[format!("{HAMI}-4")]);
+    knowledge.offer(PAIR, 2);
+    knowledge.give("pair", "main", "nvidia.com/gpu", &[format!("{PAIR}::0")]);
+    knowledge.give("pair", "side", "nvidia.com/gpu", &[format!("{PAIR}::1")]);
     let (start_of_hour, half_past) = ("2026-09-01T00:00:00Z", "2026-09-01T00:30:00Z");
     for name in ["ts-one", "ts-two", "thief", "mig", "mig-slot", "early"] {
         api.put(PODS, pod(name, start_of_hour));
@@ -189,6 +197,11 @@ fn an_hour_of_a_shared_node_is_held_to_the_millisecond() {
     quarter["metadata"]["annotations"] =
         json!({"hami.io/vgpu-devices-allocated": format!("{HAMI},NVIDIA,16384,25:;")});
     api.put(PODS, quarter);
+    let mut pair = pod("pair", start_of_hour);
+    pair["spec"]["containers"] = json!([{"name": "main"}, {"name": "side"}]);
+    let side = json!({"name": "side", "containerID": format!("containerd://{}", container_id("pair-side"))});
+    pair["status"]["containerStatuses"].as_array_mut().expect("a list").push(side);
+    api.put(PODS, pair);
     let dra = "/apis/resource.k8s.io/v1";
     let device = json!({"name": "gpu-3", "attributes": {"uuid": {"string": CLAIMED}}});
     api.put(
@@ -218,6 +231,8 @@ fn an_hour_of_a_shared_node_is_held_to_the_millisecond() {
             "late/main 1/2",
             "mig-slot/main 1/2",
             "mig/main 1",
+            "pair/main 1/2",
+            "pair/side 1/2",
             "ts-one/main 1/4",
             "ts-two/main 1/2",
         ],
@@ -241,6 +256,8 @@ fn an_hour_of_a_shared_node_is_held_to_the_millisecond() {
         ("late", hour * 840 / 4),
         ("mig", hour * 840 * 3 / 7),
         ("mig-slot", hour * 840 / 14),
+        ("pair", hour * 840 / 2),
+        ("pair/side", hour * 840 / 2),
         ("thief", 0),
         ("ts-one", hour * 840 / 4),
         ("ts-two", hour * 840 / 2),
@@ -258,4 +275,9 @@ fn an_hour_of_a_shared_node_is_held_to_the_millisecond() {
         "holding without a process is known not to be busy"
     );
     assert!((busy_percent("hami") - 13.0).abs() <= 1.0, "80 % for ten minutes: {}", busy_percent("hami"));
+    assert_eq!(
+        (busy_percent("pair"), busy_percent("pair/side")),
+        (30.0, 10.0),
+        "each container used its own"
+    );
 }

@@ -6,6 +6,8 @@ use schema::owner::OwnerKind;
 
 const DEVICE: &str = "GPU-aaaaaaaa-3e4b-5a69-7788-99aabbccddee";
 
+static NOBODY: BTreeSet<String> = BTreeSet::new();
+
 fn owner(pod: &str, label: &str) -> Owner {
     let uid = (!pod.contains('/')).then(|| (key::POD_UID.to_owned(), pod.to_owned()));
     let name = pod.rsplit('/').next().unwrap_or(pod).to_owned();
@@ -29,7 +31,7 @@ fn hold(pod: &str, from_ms: Option<i64>, to_ms: Option<i64>) -> Hold {
 }
 
 fn at(now_ms: i64) -> Instant<'static> {
-    Instant { now_ms, listed_ms: Some(now_ms - 3), settled: true, departed: &[] }
+    Instant { now_ms, listed_ms: Some(now_ms - 3), settled: true, departed: &[], living: &NOBODY }
 }
 
 fn told(ledger: &Ledger) -> Vec<String> {
@@ -67,9 +69,31 @@ fn a_pod_holds_between_the_instants_that_the_api_server_tells() {
 fn a_pod_that_was_deleted_holds_up_to_its_end_and_one_that_vanished_up_to_the_last_word() {
     let mut ledger = Ledger::default();
     ledger.update(vec![hold("p", Some(100), None), hold("q", Some(100), None)], at(150));
-    let departed = [Departed { uid: "p".into(), namespace: "n".into(), name: "p".into(), to_ms: 170 }];
+    let departed =
+        [Departed { uid: "p".into(), namespace: "n".into(), name: "p".into(), to_ms: 170, is_told: true }];
     ledger.update(Vec::new(), Instant { departed: &departed, ..at(200) });
     assert_eq!(told(&ledger), ["p x 1/2 [100, 170)", "q x 1 [170, 197)", "q x 1/2 [100, 170)"]);
+}
+
+#[test]
+fn a_pod_that_vanished_unseen_holds_up_to_when_it_was_last_seen() {
+    let mut ledger = Ledger::default();
+    ledger.update(vec![hold("p", Some(100), None)], at(150));
+    let unseen =
+        Departed { uid: "p".into(), namespace: "n".into(), name: "p".into(), to_ms: 110, is_told: false };
+    ledger.update(Vec::new(), Instant { departed: &[unseen], ..at(900) });
+    assert_eq!(told(&ledger), ["p x 1 [100, 147)"], "the kubelet listed it later than the watch spoke");
+}
+
+#[test]
+fn a_living_pod_keeps_its_device_though_a_kubelet_that_restarted_lists_nobody() {
+    let mut ledger = Ledger::default();
+    ledger.update(vec![hold("p", Some(100), None)], at(150));
+    let living = ["p".to_owned()].into();
+    ledger.update(Vec::new(), Instant { living: &living, ..at(200) });
+    assert_eq!(told(&ledger), ["p x 1 [100, ..)"]);
+    ledger.update(Vec::new(), at(300));
+    assert_eq!(told(&ledger), ["p x 1 [100, 297)"]);
 }
 
 #[test]
