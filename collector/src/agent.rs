@@ -1,6 +1,7 @@
 //! The running collector: the tick loop in the main thread, with NVML, shipping, HTTP and control in threads beside it
 //! that it never waits for.
 
+use crate::absence::Absence;
 use crate::batch::Maker;
 use crate::clock::{Clock, SystemClock};
 use crate::config::Config;
@@ -12,8 +13,8 @@ use crate::owner::Procfs;
 use crate::reading::Source;
 use crate::release::{self, Request};
 use crate::schedulers::Schedulers;
-use crate::slurm::JobClaims;
 use crate::shipper::{Enrolment, Shipper, ShipperStats};
+use crate::slurm::JobClaims;
 use crate::snapshot::{Published, Snapshot};
 use crate::spool::Spool;
 use anyhow::Context;
@@ -32,6 +33,9 @@ enum Event {
 
 /// Stacks of helper threads: none of them recurses.
 const STACK_BYTES: usize = 512 << 10;
+
+/// How long the schedulers' last word is waited for at the end of a run.
+const LAST_WORD: Duration = Duration::from_secs(5);
 
 /// A snapshot older than this many periods isn't fresh.
 const STALE_PERIODS: i64 = 3;
@@ -55,6 +59,7 @@ struct Agent {
     xids: BTreeMap<(String, u64), u64>,
     last_xid: BTreeMap<String, u64>,
     losses: Vec<Loss>,
+    absence: Absence,
     released_until_ms: Option<i64>,
     read_at_s: f64,
     tick_s: f64,
@@ -78,12 +83,17 @@ pub fn run(config: Config) -> anyhow::Result<()> {
     let incarnation = Incarnation(random()?);
     let shipping = start_shipper(&config, &node, &spool, incarnation)?;
     let procfs = Procfs::new(config.owner.procfs.clone(), config.owner.passwd.clone());
-    let schedulers = Schedulers::start(&config).context("[kubernetes] can't be asked; set enabled = \"off\" to go without")?;
+    let schedulers = Schedulers::start(&config)
+        .context("[kubernetes] can't be asked; set enabled = \"off\" to go without")?;
     let maker = Maker::new(config.node.cluster.clone(), node.clone(), procfs.boot_id(), incarnation);
     let library = config.nvml.library.clone().map(Into::into);
     let deadline = Duration::from_millis(config.sample.call_deadline_ms);
+    let (absence, until_ms) = Absence::open(&config.spool.directory, &maker.boot_id);
+    let mut engine = Engine::new(clock.clone(), config.sample.cadence(), config.sample.busy, maker);
+    engine = engine.with_held(schedulers.held());
+    engine.sampler.resume_from(until_ms);
     let agent = Agent {
-        engine: Engine::new(clock.clone(), config.sample.cadence(), config.sample.busy, maker).with_held(schedulers.held()),
+        engine,
         source: ThreadedSource::new(library, clock.clone(), deadline),
         node,
         clock,
@@ -96,6 +106,7 @@ pub fn run(config: Config) -> anyhow::Result<()> {
         xids: BTreeMap::new(),
         last_xid: BTreeMap::new(),
         losses: Vec::new(),
+        absence,
         released_until_ms: None,
         read_at_s: 0.0,
         tick_s: 0.0,
@@ -244,6 +255,9 @@ impl Agent {
                 tracing::error!(error = %format!("{:#}", anyhow::Error::new(error)), "a batch is lost; sampling goes on");
             }
         }
+        if let Err(error) = self.absence.reached(batches) {
+            tracing::warn!(%error, "how far windows reach can't be kept in spool.directory");
+        }
         if let (false, Some((wake, _))) = (batches.is_empty(), &self.shipping) {
             let _ = wake.send(());
         }
@@ -262,6 +276,7 @@ impl Agent {
         if self.engine.sampler.tracks().is_empty() {
             not_ready.push("no GPU was seen yet".to_owned());
         }
+        not_ready.extend(self.owners.inner().wrong_place().map(|place| place.to_string()));
         not_ready.extend(self.schedulers.not_ready(self.clock.wall_ms()));
         let mut own = metrics::render_own(&OwnInput {
             node: &self.node,
@@ -289,6 +304,7 @@ impl Agent {
 
     /// The unfinished window goes to the spool; it is shipped after the next start.
     fn stop(mut self) {
+        self.schedulers.wait_for_word(self.engine.now_ms(), LAST_WORD);
         let batches = self.engine.finish();
         self.store(&batches);
         let _ = std::fs::remove_file(release::socket(&self.config.spool.directory));

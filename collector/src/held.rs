@@ -6,6 +6,7 @@
 //! - a place that a scheduler gave to somebody is held by that somebody, process or none, by the share that was given;
 //! - whoever else is busy there is shown, with an allocated time of zero: it holds nothing;
 //! - a place that no scheduler gave to anybody is held by its processes, as before;
+//! - what nobody holds of a node that its scheduler has taken out of use is unavailable, and says why;
 //! - a gap in which a device was given to somebody is held, its use unknown. It takes no scheduler's answer for granted:
 //!   after the instant up to which it is known, nothing is said.
 //!
@@ -14,6 +15,7 @@
 mod claims;
 mod cut;
 mod gap;
+mod idle_node;
 mod rows;
 
 use crate::allocation::{Allocations, Board};
@@ -77,13 +79,20 @@ pub fn apply(mut slice: Closed, said: &[Arc<Allocations>]) -> Vec<Closed> {
     let claims = claims::on(&slice, said);
     claims::name_owners(&mut slice, said, &claims);
     let window = Window::new(slice.window.start_ms, slice.window.end_ms);
-    let edges: Vec<i64> = claims.iter().flat_map(|claim| [claim.held.start_ms, claim.held.end_ms]).collect();
+    let out_of_use = idle_node::since(said);
+    let edges = claims.iter().flat_map(|claim| [claim.held.start_ms, claim.held.end_ms]);
+    let edges: Vec<i64> = edges.chain(out_of_use.map(|(since_ms, _)| since_ms)).collect();
     let pieces = window.cut_at(&edges);
     let mut out = Vec::with_capacity(pieces.len());
     for mut piece in cut::at(slice, &pieces) {
         let span = Window::new(piece.window.start_ms, piece.window.end_ms);
-        let active: Vec<&Claim> = claims.iter().filter(|claim| claim.held.intersect(&span).is_some()).collect();
-        if !active.is_empty() {
+        let active: Vec<&Claim> =
+            claims.iter().filter(|claim| claim.held.intersect(&span).is_some()).collect();
+        if active.is_empty() {
+            if let Some((_, reason)) = out_of_use.filter(|(since_ms, _)| *since_ms <= span.start_ms) {
+                idle_node::take_out(&mut piece, reason);
+            }
+        } else {
             match (piece.window.observed_ms, piece.window.unavailable_ms) {
                 (0, 0) => gap::cover(&mut piece, &active),
                 (0, _) => {}

@@ -27,6 +27,8 @@ pub mod slice;
 
 pub mod track;
 
+pub mod absence;
+
 pub mod sampler;
 
 pub mod held;

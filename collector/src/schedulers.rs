@@ -9,10 +9,17 @@ use crate::owner::Procfs;
 use crate::reading::NodeReading;
 use crate::slurm::{self, JobClaims};
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
-/// How long a window waits for Kubernetes' word, milliseconds: it is published again every ten seconds even where
-/// nothing changes.
-const KUBERNETES_WAIT_MS: i64 = 30_000;
+/// How long a window waits for Kubernetes' word, milliseconds: a kubelet that takes half a minute to answer is asked every
+/// ten seconds beside.
+const KUBERNETES_WAIT_MS: i64 = 90_000;
+
+/// How far a scheduler's answer stays behind its question.
+const WORD_LAG: Duration = Duration::from_millis(1_100);
+
+/// Pause between looks at the boards while the collector ends.
+const LOOK_AGAIN: Duration = Duration::from_millis(50);
 
 /// Running witnesses; they end when this is dropped.
 #[derive(Default)]
@@ -70,6 +77,23 @@ impl Schedulers {
         Held::new(self.boards.clone(), self.wait_ms)
     }
 
+    /// Waits, no longer than `patience`, until every scheduler's word reaches to `until_ms`: what is sent at the end of a
+    /// run can't be changed by the next.
+    pub fn wait_for_word(&self, until_ms: i64, patience: Duration) {
+        let began = Instant::now();
+        let mut asked = false;
+        while self.boards.iter().any(|board| board.current().known_until_ms < until_ms)
+            && began.elapsed() < patience
+        {
+            // An answer covers the time up to a second before its question.
+            if !asked && began.elapsed() > WORD_LAG {
+                asked = true;
+                self.slurm.iter().for_each(|(witness, _)| witness.ask_now());
+            }
+            std::thread::sleep(LOOK_AGAIN);
+        }
+    }
+
     /// Owners from `/proc`, with the claims that a scheduler can check.
     pub fn owners(&self, procfs: Procfs, config: &Config) -> JobClaims<Procfs> {
         let board = self.slurm.as_ref().map(|(_, board)| board.clone());
@@ -108,7 +132,12 @@ impl Schedulers {
     pub fn render(&self, node: &str, now_ms: i64) -> String {
         let mut page = String::new();
         if let Some(kubernetes) = &self.kubernetes {
-            page.push_str(&kubernetes::metrics::render(node, &kubernetes.witness.health.counts(), kubernetes.wants_api, now_ms));
+            page.push_str(&kubernetes::metrics::render(
+                node,
+                &kubernetes.witness.health.counts(),
+                kubernetes.wants_api,
+                now_ms,
+            ));
         }
         if let Some((witness, _)) = &self.slurm {
             page.push_str(&witness.health().render(node));

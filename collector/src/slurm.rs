@@ -22,7 +22,7 @@ mod witness;
 
 pub use devices::Devices;
 pub use files::{JobFile, read_job_files};
-pub use gres::{gpus_in_tres, Item, items, Place};
+pub use gres::{Item, Place, gpus_in_tres, items};
 pub use holds::{Book, Policy};
 pub use job::{Job, Phase, key, parse_jobs};
 pub use lookup::JobClaims;

@@ -151,7 +151,9 @@ impl Slurm {
                 Ok(Some(value)) => return Ok(value),
                 _ if Instant::now() < until => std::thread::sleep(LOOK_AGAIN),
                 Ok(None) => bail!("waited in vain for {what}; {}", self.logged()),
-                Err(error) => return Err(error.context(format!("waited in vain for {what}; {}", self.logged()))),
+                Err(error) => {
+                    return Err(error.context(format!("waited in vain for {what}; {}", self.logged())));
+                }
             }
         }
     }
@@ -245,9 +247,13 @@ impl Slurm {
 
     fn child(&self, mut command: Command) -> Result<Child> {
         let program = command.get_program().to_string_lossy().into_owned();
-        let log = || std::fs::OpenOptions::new().create(true).append(true).open(self.folder.path().join("daemons.log"));
+        let log = || {
+            std::fs::OpenOptions::new().create(true).append(true).open(self.folder.path().join("daemons.log"))
+        };
         command.env("SLURM_CONF", self.conf()).stdin(Stdio::null()).stdout(log()?).stderr(log()?);
-        command.spawn().with_context(|| format!("{program} can't be started; tests/slurm/setup.sh installs it"))
+        command
+            .spawn()
+            .with_context(|| format!("{program} can't be started; tests/slurm/setup.sh installs it"))
     }
 
     fn logged(&self) -> String {

@@ -56,7 +56,11 @@ impl Slurm {
             return Some(("slurm.poll_ms", format!("{} is no period", self.poll_ms), "take 1000 to 3600000"));
         }
         if self.deadline_ms == 0 || self.deadline_ms > PERIOD_MS_MAX {
-            return Some(("slurm.deadline_ms", format!("{} is no deadline", self.deadline_ms), "take 1000 to 3600000"));
+            return Some((
+                "slurm.deadline_ms",
+                format!("{} is no deadline", self.deadline_ms),
+                "take 1000 to 3600000",
+            ));
         }
         if Devices::from_names(&self.gpus).is_none() {
             let problem = format!("{:?} names something that is no GPU", self.gpus);

@@ -74,7 +74,9 @@ fn places(slice: &Closed, target: &Target) -> Vec<(Place, Share)> {
     };
     let named = slice.window.instances.iter().filter(is_named);
     named
-        .map(|i| (Place::instance(i.gpu_instance, i.compute_instance), Share::new(i.slices.min(slices), slices)))
+        .map(|i| {
+            (Place::instance(i.gpu_instance, i.compute_instance), Share::new(i.slices.min(slices), slices))
+        })
         .collect()
 }
 
@@ -87,9 +89,11 @@ pub fn name_owners(slice: &mut Closed, said: &[Arc<Allocations>], claims: &[Clai
             continue;
         }
         let ids = ids(&record.owner);
-        let found = |id: &String| said.iter().find_map(|word| word.owners.get(&(record.owner.kind, id.clone())));
+        let found =
+            |id: &String| said.iter().find_map(|word| word.owners.get(&(record.owner.kind, id.clone())));
         let latest = ids.iter().find_map(found).map(|owner| &**owner);
-        let mut same_kind = claims.iter().map(|claim| &claim.owner.owner).filter(|known| known.kind == record.owner.kind);
+        let mut same_kind =
+            claims.iter().map(|claim| &claim.owner.owner).filter(|known| known.kind == record.owner.kind);
         let by_claim = match record.owner.kind {
             OwnerKind::Kubernetes => latest.and_then(|latest| of_container(same_kind, latest)),
             _ => same_kind.find(|known| ids.iter().any(|id| self::ids(known).contains(id))),
@@ -107,8 +111,9 @@ pub fn name_owners(slice: &mut Closed, said: &[Arc<Allocations>], claims: &[Clai
 /// The claim of this container of a pod; else the pod's own, which is given to no container in particular. A claim of
 /// another container of the pod isn't this one's.
 fn of_container<'a>(claims: impl Iterator<Item = &'a Owner>, known: &Owner) -> Option<&'a Owner> {
-    let of_pod: Vec<&Owner> =
-        claims.filter(|claim| claim.attributes.get(key::POD_UID) == known.attributes.get(key::POD_UID)).collect();
+    let of_pod: Vec<&Owner> = claims
+        .filter(|claim| claim.attributes.get(key::POD_UID) == known.attributes.get(key::POD_UID))
+        .collect();
     let container = |owner: &Owner| owner.attributes.get(CONTAINER).cloned();
     let same = of_pod.iter().find(|claim| container(claim) == container(known));
     same.or_else(|| of_pod.iter().find(|claim| container(claim).is_none())).copied()

@@ -11,7 +11,8 @@ pub fn at(slice: Closed, pieces: &[Window]) -> Vec<Closed> {
     if pieces.len() < 2 {
         return vec![slice];
     }
-    let lengths: Vec<u64> = pieces.iter().map(|p| u64::try_from(p.len_ms()).expect("a piece has a length")).collect();
+    let lengths: Vec<u64> =
+        pieces.iter().map(|p| u64::try_from(p.len_ms()).expect("a piece has a length")).collect();
     let parts = |total: u64| split_largest_remainder(total, &lengths);
     let maybe = |total: Option<u64>| -> Vec<Option<u64>> {
         total.map_or_else(|| vec![None; lengths.len()], |total| parts(total).into_iter().map(Some).collect())
@@ -29,7 +30,12 @@ pub fn at(slice: Closed, pieces: &[Window]) -> Vec<Closed> {
             (window.observed_ms, window.unavailable_ms, window.free_unknown_ms) =
                 (observed[at], unavailable[at], free_unknown[at]);
             (window.busy_ms, window.energy_mj, window.memory_byte_ms) = (busy[at], energy[at], memory[at]);
-            Closed { device: slice.device.clone(), window, usage: Vec::with_capacity(slice.usage.len()), gap: slice.gap }
+            Closed {
+                device: slice.device.clone(),
+                window,
+                usage: Vec::with_capacity(slice.usage.len()),
+                gap: slice.gap,
+            }
         })
         .collect();
     for (row, owner, profile) in &slice.usage {

@@ -23,8 +23,10 @@ pub fn cover(piece: &mut Closed, claims: &[&Claim]) {
                 (_, true) => Sharing::Mig,
                 (_, false) => Sharing::MigShared,
             };
-            let instance = |i: &&schema::wire::MigInstance| Place::instance(i.gpu_instance, i.compute_instance) == place;
-            let profile = piece.window.instances.iter().find(instance).map(|instance| instance.profile.clone());
+            let instance =
+                |i: &&schema::wire::MigInstance| Place::instance(i.gpu_instance, i.compute_instance) == place;
+            let profile =
+                piece.window.instances.iter().find(instance).map(|instance| instance.profile.clone());
             let row = UsageSlice {
                 start_ms: piece.window.start_ms,
                 end_ms: piece.window.end_ms,

@@ -104,7 +104,8 @@ fn add_row(piece: &mut Closed, place: Place, whole: Share, part: &Part, len_ms: 
     };
     // The draw of an idle device is whoever's who holds it alone.
     let alone = part.share == Share::WHOLE && piece.usage.is_empty();
-    let profile = piece.window.instances.iter().find(|i| Place::instance(i.gpu_instance, i.compute_instance) == place);
+    let profile =
+        piece.window.instances.iter().find(|i| Place::instance(i.gpu_instance, i.compute_instance) == place);
     let profile = profile.map(|instance| instance.profile.clone());
     let sharing = match (place, part.share == whole) {
         (Place::DEVICE, true) => Sharing::Whole,

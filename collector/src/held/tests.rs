@@ -1,7 +1,7 @@
 //! Stories of a minute of one device, told as rows `start..end owner place share allocated/resident/busy`, in seconds.
 
 use super::*;
-use crate::allocation::{Allocation, DeviceName, Target};
+use crate::allocation::{Allocation, DeviceName, OutOfUse, Target, WhyOutOfUse};
 use crate::owner::OwnerRecord;
 use crate::reading::Identity;
 use proptest::prelude::*;
@@ -84,7 +84,13 @@ fn gap() -> Closed {
     gap
 }
 
-fn given(target: impl Into<Target>, id: &str, share: (u32, u32), from_s: i64, to_s: Option<i64>) -> Allocation {
+fn given(
+    target: impl Into<Target>,
+    id: &str,
+    share: (u32, u32),
+    from_s: i64,
+    to_s: Option<i64>,
+) -> Allocation {
     Allocation {
         target: target.into(),
         owner: Arc::new(job(id)),
@@ -112,7 +118,8 @@ fn tell(pieces: &[Closed]) -> Vec<String> {
         let place = row.gpu_instance.map(|gi| format!(" gi{gi}")).unwrap_or_default();
         let share = Share { num: row.share_num, den: row.share_den };
         let (start, end) = (row.start_ms / 1000, row.end_ms / 1000);
-        let (allocated, resident, busy) = (seconds(row.allocated_ms), seconds(row.resident_ms), seconds(row.busy_ms));
+        let (allocated, resident, busy) =
+            (seconds(row.allocated_ms), seconds(row.resident_ms), seconds(row.busy_ms));
         format!("{start}..{end} {name}{account}{place} x{share} {allocated}/{resident}/{busy}")
     };
     pieces.iter().flat_map(|piece| piece.usage.iter().map(row)).collect()
@@ -128,7 +135,11 @@ fn a_job_without_a_process_holds_its_device_to_the_second() {
     assert_eq!(tell(&pieces), ["20..50 7@vision x1 30/0/0"]);
     let spans: Vec<(i64, i64)> = pieces.iter().map(|p| (p.window.start_ms, p.window.end_ms)).collect();
     assert_eq!(spans, [(0, 20_000), (20_000, 50_000), (50_000, 60_000)]);
-    assert_eq!(pieces[1].usage[0].0.energy_mj, Some(3_000), "the draw of an idle device is its only holder's");
+    assert_eq!(
+        pieces[1].usage[0].0.energy_mj,
+        Some(3_000),
+        "the draw of an idle device is its only holder's"
+    );
     let elsewhere = apply(minute(&[]), &[word(99, vec![given(minor(1), "7", (1, 1), 20, None)])]);
     assert_eq!((tell(&elsewhere), elsewhere.len()), (vec![], 1), "another device's jobs don't matter");
 }
@@ -189,7 +200,9 @@ fn under_mig(mut slice: Closed) -> Closed {
 
 #[test]
 fn an_instance_is_found_by_uuid_or_id_and_a_whole_device_is_all_its_instances() {
-    let by = |target: Target| tell(&apply(under_mig(minute(&[])), &[word(99, vec![given(target, "7", (1, 1), 0, None)])]));
+    let by = |target: Target| {
+        tell(&apply(under_mig(minute(&[])), &[word(99, vec![given(target, "7", (1, 1), 0, None)])]))
+    };
     let by_uuid: Target = DeviceName::MigUuid("MIG-c".into()).into();
     assert_eq!(by(by_uuid), ["0..60 7@vision gi2 x3/7 60/0/0"]);
     let by_id = Target { device: DeviceName::Index(6), gpu_instance: Some(1), compute_instance: None };
@@ -211,6 +224,25 @@ fn a_gap_is_held_by_the_schedulers_record_only_as_far_as_it_reaches() {
 }
 
 #[test]
+fn a_drained_node_is_out_of_use_but_for_its_last_job() {
+    let drained = |held| {
+        let out = OutOfUse { why: WhyOutOfUse::Maintenance, since_ms: Some(10_000), reason: "fan".into() };
+        Arc::new(Allocations { out_of_use: Some(out), ..(*word(99, held)).clone() })
+    };
+    let told = |pieces: Vec<Closed>| -> Vec<(u64, u64, i32)> {
+        let of = |p: &Closed| (p.window.observed_ms, p.window.unavailable_ms, p.window.reason);
+        pieces.iter().map(of).collect()
+    };
+    let reason = Reason::Maintenance as i32;
+    let idle = apply(minute(&[]), &[drained(vec![])]);
+    assert_eq!(told(idle), [(10_000, 0, 0), (0, 50_000, reason)]);
+    let last_job = apply(minute(&[]), &[drained(vec![given(minor(0), "7", (1, 1), 0, Some(40))])]);
+    assert_eq!(told(last_job), [(10_000, 0, 0), (30_000, 0, 0), (0, 20_000, reason)]);
+    let used = apply(minute(&[(user("eve"), 40_000)]), &[drained(vec![])]);
+    assert_eq!(told(used), [(10_000, 0, 0), (50_000, 0, 0)], "who is there anyway holds it");
+}
+
+#[test]
 fn slices_wait_for_the_word_and_go_without_it_when_it_does_not_come() {
     let board = Board::default();
     let mut held = Held::new(vec![board.clone()], 30_000);
@@ -223,7 +255,11 @@ fn slices_wait_for_the_word_and_go_without_it_when_it_does_not_come() {
     silent.pass(vec![minute(&[(process_of("7"), 1_000)])], 61_000);
     assert_eq!(tell(&silent.pass(vec![], 90_000)), ["0..60 7 x1 ?/60/1"]);
     assert_eq!(tell(&silent.pass(vec![minute(&[(process_of("8"), 1_000)])], 61_000)), [""; 0]);
-    assert_eq!(tell(&silent.finish(vec![])), ["0..60 8 x1 ?/60/1"], "nothing is left behind at the end of a run");
+    assert_eq!(
+        tell(&silent.finish(vec![])),
+        ["0..60 8 x1 ?/60/1"],
+        "nothing is left behind at the end of a run"
+    );
 }
 
 proptest! {

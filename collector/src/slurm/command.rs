@@ -83,13 +83,17 @@ impl Call {
         let out = child.stdout.take().expect("the output is piped");
         let err = child.stderr.take().expect("the error output is piped");
         // Read in threads of their own: a pipe that is full would stop the child, and a read has no deadline.
-        let (out, err) = (reader(out, self.bytes_max + 1), reader(err, self.bytes_max.max(MESSAGE_BYTES_MAX)));
+        let (out, err) =
+            (reader(out, self.bytes_max + 1), reader(err, self.bytes_max.max(MESSAGE_BYTES_MAX)));
         let printed = out.recv_timeout(self.deadline);
         if printed.as_ref().map_or(true, |bytes| bytes.len() as u64 > self.bytes_max) {
             kill_group(child.id());
         }
         let status = child.wait().map_err(start)?;
-        let printed = printed.map_err(|_| CommandError::Deadline { program: program.clone(), ms: self.deadline.as_millis() })?;
+        let printed = printed.map_err(|_| CommandError::Deadline {
+            program: program.clone(),
+            ms: self.deadline.as_millis(),
+        })?;
         if printed.len() as u64 > self.bytes_max {
             return Err(CommandError::TooLong { program, bytes: self.bytes_max });
         }
@@ -130,7 +134,14 @@ mod tests {
     fn shell(script: &str, deadline_ms: u64, bytes_max: u64) -> Result<(Vec<u8>, Vec<u8>), CommandError> {
         let arguments = vec!["-c".into(), script.into()];
         let deadline = Duration::from_millis(deadline_ms);
-        Call { program: "sh".into(), arguments, environment: vec![("WORD".into(), "said".into())], deadline, bytes_max }.run()
+        Call {
+            program: "sh".into(),
+            arguments,
+            environment: vec![("WORD".into(), "said".into())],
+            deadline,
+            bytes_max,
+        }
+        .run()
     }
 
     #[test]
@@ -151,7 +162,10 @@ mod tests {
     fn failures_say_why() {
         let failed = shell("echo no controller >&2; exit 3", 10_000, 100).expect_err("fails").to_string();
         assert!(failed.contains("no controller") && failed.contains('3'), "{failed}");
-        assert!(matches!(shell("yes | head -c 5000", 10_000, 100), Err(CommandError::TooLong { bytes: 100, .. })));
+        assert!(matches!(
+            shell("yes | head -c 5000", 10_000, 100),
+            Err(CommandError::TooLong { bytes: 100, .. })
+        ));
         let call = Call {
             program: "/nowhere/squeue".into(),
             arguments: Vec::new(),

@@ -90,7 +90,9 @@ impl Devices {
             ("shard" | "mps", Place::PerIndex(taken)) => {
                 let named = taken.iter().zip(0u32..).filter(|((taken, _), _)| *taken > 0);
                 named
-                    .map(|((taken, present), index)| Some((self.gpu(index)?, Share::new(*taken, (*present).max(1)))))
+                    .map(|((taken, present), index)| {
+                        Some((self.gpu(index)?, Share::new(*taken, (*present).max(1))))
+                    })
                     .collect()
             }
             _ => None,

@@ -39,7 +39,12 @@ pub fn read_job_files(folder: &Path) -> std::io::Result<Vec<JobFile>> {
         let written = facts.modified().ok().and_then(|at| at.duration_since(UNIX_EPOCH).ok());
         let since_ms = written.and_then(|age| i64::try_from(age.as_millis()).ok()).unwrap_or(0);
         let Ok(text) = std::fs::read_to_string(entry.path()) else { continue };
-        found.extend(jobs(&text).into_iter().map(|(job, uid)| JobFile { target: target.clone(), job, uid, since_ms }));
+        found.extend(jobs(&text).into_iter().map(|(job, uid)| JobFile {
+            target: target.clone(),
+            job,
+            uid,
+            since_ms,
+        }));
     }
     found.sort_by(|a, b| (&a.target, a.job).cmp(&(&b.target, b.job)));
     Ok(found)

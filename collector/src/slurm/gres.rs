@@ -159,7 +159,10 @@ mod tests {
         );
         check("gpu:1g.10gb:1(IDX:3)", &[("gpu", Some("1g.10gb"), 1, at(&[3]))]);
         check("shard:2(IDX:1)", &[("shard", None, 2, at(&[1]))]);
-        check("shard:tesla:2(2/4,0/4)", &[("shard", Some("tesla"), 2, Place::PerIndex(vec![(2, 4), (0, 4)]))]);
+        check(
+            "shard:tesla:2(2/4,0/4)",
+            &[("shard", Some("tesla"), 2, Place::PerIndex(vec![(2, 4), (0, 4)]))],
+        );
     }
 
     #[test]

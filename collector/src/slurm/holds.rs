@@ -55,7 +55,14 @@ pub struct Book {
 
 impl Book {
     /// Takes the whole answer to a question that was asked at `asked_ms`, and gives what follows for `node`.
-    pub fn take(&mut self, asked_ms: i64, jobs: &[Job], node: &str, devices: &Devices, policy: Policy) -> Allocations {
+    pub fn take(
+        &mut self,
+        asked_ms: i64,
+        jobs: &[Job],
+        node: &str,
+        devices: &Devices,
+        policy: Policy,
+    ) -> Allocations {
         for job in jobs {
             let Some(at) = hostlist::position(&job.nodes, node) else { continue };
             self.take_job(asked_ms, job, at, devices, policy);
@@ -78,7 +85,10 @@ impl Book {
             if job.phase == Phase::Ended && parts.is_empty() {
                 match gpus_in_tres(&job.tres) {
                     None | Some(0) => return,
-                    Some(gpus) if hostlist::expand(&job.nodes).is_some_and(|n| n.len() == 1) && gpus == devices.len() as u64 => {
+                    Some(gpus)
+                        if hostlist::expand(&job.nodes).is_some_and(|n| n.len() == 1)
+                            && gpus == devices.len() as u64 =>
+                    {
                         parts = devices.all();
                     }
                     Some(_) => {
@@ -194,7 +204,8 @@ impl Entry {
 
     /// `suspend_s` is when it was last suspended or resumed, and it had run `ran_before_s` up to then.
     fn take_suspension(&mut self, suspend_s: i64, job: &Job) {
-        let open_from_ms = self.stretches.last().filter(|(_, to_ms)| to_ms.is_none()).map(|(from_ms, _)| *from_ms);
+        let open_from_ms =
+            self.stretches.last().filter(|(_, to_ms)| to_ms.is_none()).map(|(from_ms, _)| *from_ms);
         // The stretch that was open ended when the time that it had run by then was used up.
         if let Some(from_ms) = open_from_ms {
             self.close(from_ms + (job.ran_before_s * 1000 - self.ran_ms()).max(0));

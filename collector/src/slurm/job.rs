@@ -189,7 +189,10 @@ fn owner(raw: &Raw, id: u64, submit_s: i64) -> Owner {
         (common::SLURM_ACCOUNT, said(&raw.account)),
         (common::USER, said(&raw.user_name)),
         (common::UID, number(&raw.user_id).map(|uid| uid.to_string())),
-        (key::SUBMIT, chrono::DateTime::from_timestamp(submit_s, 0).map(|at| at.format("%FT%TZ").to_string())),
+        (
+            key::SUBMIT,
+            chrono::DateTime::from_timestamp(submit_s, 0).map(|at| at.format("%FT%TZ").to_string()),
+        ),
         (key::PARTITION, said(&raw.partition)),
         (key::QOS, said(&raw.qos)),
         (key::ARRAY_JOB, array.map(|id| id.to_string())),
@@ -213,7 +216,9 @@ fn phase(words: Option<&Words>) -> Phase {
         Phase::Suspended
     } else if has(&["RUNNING", "CONFIGURING", "STOPPED", "SIGNALING", "RESIZING"]) {
         Phase::Running
-    } else if all.is_empty() || has(&["PENDING", "REQUEUED", "REQUEUE_HOLD", "REQUEUE_FED", "SPECIAL_EXIT", "RESV_DEL_HOLD"]) {
+    } else if all.is_empty()
+        || has(&["PENDING", "REQUEUED", "REQUEUE_HOLD", "REQUEUE_FED", "SPECIAL_EXIT", "RESV_DEL_HOLD"])
+    {
         Phase::Waiting
     } else {
         Phase::Ended

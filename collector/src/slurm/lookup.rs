@@ -52,9 +52,11 @@ impl<L: OwnerLookup> JobClaims<L> {
         let said = self.board.as_ref()?.current();
         let record = said.owners.get(&(OwnerKind::Slurm, job.to_string()))?;
         let runs = said.held.iter().any(|held| held.to_ms.is_none() && held.owner == *record);
-        let same_user = record.attributes.get(key::UID).is_some_and(|uid| process.attributes.get(key::UID) == Some(uid));
+        let same_user =
+            record.attributes.get(key::UID).is_some_and(|uid| process.attributes.get(key::UID) == Some(uid));
         (runs && same_user).then(|| {
-            let evidence = format!("outside the job's cgroup; SLURM_JOB_ID={job}, squeue agrees; {}", process.evidence);
+            let evidence =
+                format!("outside the job's cgroup; SLURM_JOB_ID={job}, squeue agrees; {}", process.evidence);
             OwnerRecord::new(Owner { evidence, ..Owner::clone(record) })
         })
     }
@@ -97,7 +99,8 @@ mod tests {
     }
 
     fn owner(kind: OwnerKind, attributes: &[(&str, &str)]) -> Owner {
-        let attributes = attributes.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
+        let attributes =
+            attributes.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
         Owner { kind, attributes, evidence: "0::/user.slice".into() }
     }
 
@@ -106,7 +109,10 @@ mod tests {
         let folder = tempfile::tempdir().expect("folder");
         std::fs::create_dir(folder.path().join("7")).expect("folder");
         std::fs::write(folder.path().join("7/environ"), environ).expect("file");
-        let job = Arc::new(owner(OwnerKind::Slurm, &[("slurm_job", "211"), ("slurm_account", "vision"), ("uid", "1000")]));
+        let job = Arc::new(owner(
+            OwnerKind::Slurm,
+            &[("slurm_job", "211"), ("slurm_account", "vision"), ("uid", "1000")],
+        ));
         let board = Board::default();
         board.publish(Allocations {
             owners: [((OwnerKind::Slurm, "211".to_owned()), job.clone())].into(),

@@ -7,13 +7,26 @@ use crate::allocation::{OutOfUse, WhyOutOfUse};
 pub fn out_of_use(line: &str) -> Option<OutOfUse> {
     let state = line.split_whitespace().find_map(|word| word.strip_prefix("State="))?;
     let unresponsive = state.contains('*');
-    let words: Vec<&str> = state.split('+').map(|word| word.trim_end_matches(['*', '~', '#', '$', '@', '^', '!', '%', '-'])).collect();
+    let words: Vec<&str> = state
+        .split('+')
+        .map(|word| word.trim_end_matches(['*', '~', '#', '$', '@', '^', '!', '%', '-']))
+        .collect();
     let has = |wanted: &[&str]| words.iter().any(|word| wanted.contains(word));
-    let why = if has(&["REBOOT", "REBOOT_ISSUED", "REBOOT_REQUESTED", "POWERING_DOWN", "POWERED_DOWN", "POWERING_UP", "POWER_DOWN"]) {
+    let why = if has(&[
+        "REBOOT",
+        "REBOOT_ISSUED",
+        "REBOOT_REQUESTED",
+        "POWERING_DOWN",
+        "POWERED_DOWN",
+        "POWERING_UP",
+        "POWER_DOWN",
+    ]) {
         WhyOutOfUse::Reconfiguring
     } else if has(&["MAINT", "MAINTENANCE", "DRAIN", "DRAINED", "DRAINING", "PLANNED_MAINT"]) {
         WhyOutOfUse::Maintenance
-    } else if unresponsive || has(&["DOWN", "FAIL", "FAILING", "ERROR", "NOT_RESPONDING", "UNKNOWN", "INVALID_REG"]) {
+    } else if unresponsive
+        || has(&["DOWN", "FAIL", "FAILING", "ERROR", "NOT_RESPONDING", "UNKNOWN", "INVALID_REG"])
+    {
         WhyOutOfUse::Failed
     } else {
         return None;
@@ -58,7 +71,8 @@ mod tests {
 
     #[test]
     fn the_operators_reason_and_its_time_are_kept() {
-        let line = "NodeName=node1 State=IDLE+DRAIN CfgTRES=cpu=2 Reason=fan noise x=y [root@2026-11-30T09:44:11]";
+        let line =
+            "NodeName=node1 State=IDLE+DRAIN CfgTRES=cpu=2 Reason=fan noise x=y [root@2026-11-30T09:44:11]";
         let out = out_of_use(line).expect("drained");
         assert_eq!(out.since_ms, Some(1_796_031_851_000));
         assert_eq!(out.reason, "IDLE+DRAIN: fan noise x=y [root@2026-11-30T09:44:11]");

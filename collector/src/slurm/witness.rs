@@ -88,7 +88,8 @@ impl WitnessHealth {
 
 /// The thread; it ends when this is dropped.
 pub struct Witness {
-    stop: Option<mpsc::Sender<()>>,
+    /// A word asks now; hanging up ends the thread.
+    now: Option<mpsc::Sender<()>>,
     thread: Option<JoinHandle<()>>,
     health: Arc<WitnessHealth>,
 }
@@ -96,14 +97,25 @@ pub struct Witness {
 impl Witness {
     /// Starts asking, and publishing on `board`. `now_ms` is the present in Unix milliseconds.
     pub fn start(settings: Settings, board: Board, now_ms: impl Fn() -> i64 + Send + 'static) -> Self {
-        let (stop, stopped) = mpsc::channel();
+        let (now, asked) = mpsc::channel();
         let health = Arc::new(WitnessHealth::default());
         let of_thread = health.clone();
         let thread = std::thread::Builder::new()
             .name("slurm".into())
-            .spawn(move || Asking { settings, board, health: of_thread, book: Book::default(), devices: None }.run(&now_ms, &stopped))
+            .spawn(move || {
+                Asking { settings, board, health: of_thread, book: Book::default(), devices: None }
+                    .run(&now_ms, &asked)
+            })
             .expect("a thread can be started while the collector starts");
-        Self { stop: Some(stop), thread: Some(thread), health }
+        Self { now: Some(now), thread: Some(thread), health }
+    }
+
+    /// Has it ask now rather than at the next period.
+    pub fn ask_now(&self) {
+        if let Some(now) = &self.now {
+            // The thread ends only with this, or with a panic that was printed.
+            let _ = now.send(());
+        }
     }
 
     /// How asking goes.
@@ -114,7 +126,7 @@ impl Witness {
 
 impl Drop for Witness {
     fn drop(&mut self) {
-        drop(self.stop.take());
+        drop(self.now.take());
         if let Some(thread) = self.thread.take() {
             // A panic in it was printed already; nothing is left to undo.
             let _ = thread.join();
@@ -140,7 +152,7 @@ struct Asking {
 }
 
 impl Asking {
-    fn run(mut self, now_ms: &dyn Fn() -> i64, stopped: &mpsc::Receiver<()>) {
+    fn run(mut self, now_ms: &dyn Fn() -> i64, asked: &mpsc::Receiver<()>) {
         let mut pause_periods = 1;
         loop {
             match self.ask(now_ms()) {
@@ -156,16 +168,19 @@ impl Asking {
                     self.health.failures.fetch_add(1, Ordering::Relaxed);
                     let said = chain(&error);
                     if self.health.last_error().as_ref() != Some(&said) {
-                        tracing::warn!(error = said, "slurm can't be asked; held time rests on processes alone");
+                        tracing::warn!(
+                            error = said,
+                            "slurm can't be asked; held time rests on processes alone"
+                        );
                     }
                     self.health.failed(Some(said));
                     self.fall_back(now_ms());
                     pause_periods = (pause_periods * 2).min(PAUSE_PERIODS_MAX);
                 }
             }
-            match stopped.recv_timeout(self.pause(pause_periods)) {
-                Err(RecvTimeoutError::Timeout) => {}
-                Ok(()) | Err(RecvTimeoutError::Disconnected) => return,
+            match asked.recv_timeout(self.pause(pause_periods)) {
+                Err(RecvTimeoutError::Timeout) | Ok(()) => {}
+                Err(RecvTimeoutError::Disconnected) => return,
             }
         }
     }
@@ -201,27 +216,44 @@ impl Asking {
         }
         match self.call("slurmd", &["-G", "-N", &self.settings.node]) {
             Ok((out, err)) => {
-                let devices = Devices::from_slurmd(&(String::from_utf8_lossy(&out) + String::from_utf8_lossy(&err)));
+                let devices =
+                    Devices::from_slurmd(&(String::from_utf8_lossy(&out) + String::from_utf8_lossy(&err)));
                 if devices.is_empty() {
-                    tracing::warn!("slurmd -G names no GPU; its index is taken for the number in /dev/nvidiaN");
+                    tracing::warn!(
+                        "slurmd -G names no GPU; its index is taken for the number in /dev/nvidiaN"
+                    );
                 }
                 devices
             }
             Err(error) => {
-                tracing::warn!(error = chain(&error), "slurmd -G can't be asked; its index is taken for the number in /dev/nvidiaN");
+                tracing::warn!(
+                    error = chain(&error),
+                    "slurmd -G can't be asked; its index is taken for the number in /dev/nvidiaN"
+                );
                 Devices::default()
             }
         }
     }
 
     fn call(&self, program: &str, arguments: &[&str]) -> Result<(Vec<u8>, Vec<u8>), CommandError> {
-        let program = self.settings.commands.as_ref().map_or_else(|| program.into(), |folder| folder.join(program).into_os_string());
+        let program = self
+            .settings
+            .commands
+            .as_ref()
+            .map_or_else(|| program.into(), |folder| folder.join(program).into_os_string());
         // Times without a zone are local to whoever asks: here that is UTC.
         let mut environment: Vec<(OsString, OsString)> =
             vec![("TZ".into(), "UTC".into()), ("SLURM_TIME_FORMAT".into(), "standard".into())];
         environment.extend(self.settings.conf.iter().map(|conf| ("SLURM_CONF".into(), conf.into())));
         let arguments = arguments.iter().map(OsString::from).collect();
-        Call { program, arguments, environment, deadline: self.settings.deadline, bytes_max: ANSWER_BYTES_MAX }.run()
+        Call {
+            program,
+            arguments,
+            environment,
+            deadline: self.settings.deadline,
+            bytes_max: ANSWER_BYTES_MAX,
+        }
+        .run()
     }
 
     /// Where Slurm never answered, the prolog's files stand in: a job that has a file holds the device since then.
@@ -232,7 +264,9 @@ impl Asking {
         }
         match read_job_files(folder) {
             Ok(files) => self.board.publish(from_files(&files, now_ms)),
-            Err(error) => tracing::warn!(folder = %folder.display(), %error, "the prolog's job files can't be read"),
+            Err(error) => {
+                tracing::warn!(folder = %folder.display(), %error, "the prolog's job files can't be read")
+            }
         }
     }
 }
@@ -248,7 +282,13 @@ fn from_files(files: &[super::files::JobFile], now_ms: i64) -> Allocations {
         let owner = Arc::new(Owner { kind: OwnerKind::Slurm, attributes, evidence });
         said.owners.insert((OwnerKind::Slurm, file.job.to_string()), owner.clone());
         let share = Share::new(1, u32::try_from(sharers).unwrap_or(u32::MAX));
-        said.held.push(Allocation { target: file.target.clone(), owner, share, from_ms: file.since_ms, to_ms: None });
+        said.held.push(Allocation {
+            target: file.target.clone(),
+            owner,
+            share,
+            from_ms: file.since_ms,
+            to_ms: None,
+        });
     }
     said
 }

@@ -30,7 +30,10 @@ fn both_shapes_say_the_same_job() {
     let (old, new) = (parse_jobs(OLD.as_bytes()).expect("old"), parse_jobs(NEW.as_bytes()).expect("new"));
     assert_eq!(old, new);
     let job = &old[0];
-    assert_eq!((job.id, job.submit_s, job.start_s, job.phase), (3, 1_796_031_688, Some(1_796_031_688), Phase::Running));
+    assert_eq!(
+        (job.id, job.submit_s, job.start_s, job.phase),
+        (3, 1_796_031_688, Some(1_796_031_688), Phase::Running)
+    );
     let attributes: Vec<(&str, &str)> =
         job.owner.attributes.iter().map(|(key, value)| (key.as_str(), value.as_str())).collect();
     let want = [

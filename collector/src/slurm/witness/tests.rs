@@ -42,9 +42,21 @@ const JOB: &str = r#"{"jobs": [{"job_id": 7, "submit_time": 10, "start_time": 20
 #[test]
 fn an_answer_reaches_the_board_with_the_devices_order_and_the_nodes_state() {
     let folder = tempfile::tempdir().expect("folder");
-    script(folder.path(), "squeue", &format!("[ \"$*\" = '--json --states=all --nodelist=node1' ] && cat <<'X'\n{JOB}\nX"));
-    script(folder.path(), "slurmd", "echo 'slurmd: Gres Name=gpu Type=h100 Count=1 Index=5 File=/dev/nvidia5 (null)' >&2");
-    script(folder.path(), "scontrol", "echo \"NodeName=node1 State=IDLE+DRAIN Reason=fan [root@1970-01-01T00:00:09]\"");
+    script(
+        folder.path(),
+        "squeue",
+        &format!("[ \"$*\" = '--json --states=all --nodelist=node1' ] && cat <<'X'\n{JOB}\nX"),
+    );
+    script(
+        folder.path(),
+        "slurmd",
+        "echo 'slurmd: Gres Name=gpu Type=h100 Count=1 Index=5 File=/dev/nvidia5 (null)' >&2",
+    );
+    script(
+        folder.path(),
+        "scontrol",
+        "echo \"NodeName=node1 State=IDLE+DRAIN Reason=fan [root@1970-01-01T00:00:09]\"",
+    );
     let board = Board::default();
     let witness = Witness::start(settings(folder.path()), board.clone(), || 40_000);
     let said = until(&board, |said| said.known_until_ms > 0);
@@ -59,7 +71,10 @@ fn an_answer_reaches_the_board_with_the_devices_order_and_the_nodes_state() {
 fn a_controller_that_fails_leaves_the_last_word_and_says_why() {
     let folder = tempfile::tempdir().expect("folder");
     let mark = folder.path().join("asked");
-    let body = format!("if [ -e {0} ]; then echo no contact >&2; exit 1; fi; touch {0}; cat <<'X'\n{JOB}\nX", mark.display());
+    let body = format!(
+        "if [ -e {0} ]; then echo no contact >&2; exit 1; fi; touch {0}; cat <<'X'\n{JOB}\nX",
+        mark.display()
+    );
     script(folder.path(), "squeue", &body);
     let board = Board::default();
     let settings = Settings { gpus: Devices::from_names(&["GPU-a".into()]), ..settings(folder.path()) };
@@ -90,8 +105,11 @@ fn where_slurm_never_answers_the_prologs_files_stand_in() {
     };
     let _witness = Witness::start(settings, board.clone(), || 40_000);
     let said = until(&board, |said| !said.held.is_empty());
-    let told: Vec<(String, String)> =
-        said.held.iter().map(|held| (held.owner.attributes["slurm_job"].clone(), held.share.to_string())).collect();
+    let told: Vec<(String, String)> = said
+        .held
+        .iter()
+        .map(|held| (held.owner.attributes["slurm_job"].clone(), held.share.to_string()))
+        .collect();
     let want = [("211", "1"), ("212", "1/2"), ("213", "1/2")];
     assert_eq!(told, want.map(|(job, share)| (job.to_owned(), share.to_owned())));
 }
