@@ -9,7 +9,7 @@ use sha2::{Digest, Sha256};
 pub struct Migration {
     /// 1, 2, 3, ... without gaps.
     pub number: u32,
-    /// The file's name without number and ending.
+    /// The file's name without its ending.
     pub name: &'static str,
     /// The statement.
     pub sql: &'static str,
@@ -28,28 +28,28 @@ macro_rules! migrations {
         pub const MIGRATIONS: &[Migration] = &[$(Migration {
             number: $number,
             name: $name,
-            sql: include_str!(concat!("../migrations/", stringify!($number), "_", $name, ".sql")),
+            sql: include_str!(concat!("../migrations/", $name, ".sql")),
         },)*];
     };
 }
 
 migrations! {
-    0001 "create_schema_migrations",
-    0002 "create_usage_raw",
-    0003 "create_device_raw",
-    0004 "create_gaps_raw",
-    0005 "create_losses",
-    0006 "create_batches",
-    0007 "create_owners",
-    0008 "create_devices",
-    0009 "create_inventory",
-    0010 "create_collectors",
-    0011 "create_tokens",
-    0012 "create_dead_letters",
-    0013 "create_usage_hourly",
-    0014 "create_device_hourly",
-    0015 "create_hour_pointers",
-    0016 "create_config_versions",
+    1 "0001_create_schema_migrations",
+    2 "0002_create_usage_raw",
+    3 "0003_create_device_raw",
+    4 "0004_create_gaps_raw",
+    5 "0005_create_losses",
+    6 "0006_create_batches",
+    7 "0007_create_owners",
+    8 "0008_create_devices",
+    9 "0009_create_inventory",
+    10 "0010_create_collectors",
+    11 "0011_create_tokens",
+    12 "0012_create_dead_letters",
+    13 "0013_create_usage_hourly",
+    14 "0014_create_device_hourly",
+    15 "0015_create_hour_pointers",
+    16 "0016_create_config_versions",
 }
 
 /// Hour close, first half: appends `usage_hourly` rows of the given hours under a revision.

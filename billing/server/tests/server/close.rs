@@ -107,9 +107,13 @@ async fn a_silent_device_keeps_counting_as_unobserved() {
     assert_eq!(devices.iter().map(|d| d.unobserved).sum::<NanoGpuHours>(), NanoGpuHours(4_500_000_000));
 }
 
+/// Owner, kind of holding, and busy milliseconds of each slice of a minute.
+type Held = Vec<(Option<u32>, u8, Option<u64>)>;
+/// Slices, observed ms, unknown ms on a free device, energy in mJ.
+type Minute = (Held, u64, u64, u64);
+
 /// One minute of the hour: who held what, how busy, and how much of it was seen.
-fn minute(m: i64) -> impl Strategy<Value = (Vec<(Option<u32>, u8, Option<u64>)>, u64, u64, u64)> {
-    let _ = m;
+fn minute() -> impl Strategy<Value = Minute> {
     (
         prop::collection::vec(
             (prop::option::weighted(0.9, 0..6u32), 0..3u8, prop::option::weighted(0.8, 0..20_000u64)),
@@ -122,12 +126,9 @@ fn minute(m: i64) -> impl Strategy<Value = (Vec<(Option<u32>, u8, Option<u64>)>,
 }
 
 fn batches() -> impl Strategy<Value = Vec<Batch>> {
-    let minutes: Vec<_> = (0..60).map(minute).collect();
+    let minutes: Vec<_> = (0..60).map(|_| minute()).collect();
     (minutes, 3_000..59_000i64, 0..50usize).prop_map(|(minutes, skew, late)| {
-        let build = |(m, (held, seen, free_unknown, energy)): (
-            usize,
-            (Vec<(Option<u32>, u8, Option<u64>)>, u64, u64, u64),
-        )| {
+        let build = |(m, (held, seen, free_unknown, energy)): (usize, Minute)| {
             // The first window starts somewhere: a device is in service from its first sight.
             let at = m as i64 * 60_000 + if m == late { skew } else { 0 };
             let len = (m as i64 + 1) * 60_000 - at;
