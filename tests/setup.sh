@@ -24,6 +24,9 @@ if [ ${#missing[@]} -gt 0 ]; then
     as_root apt-get -qq install -y --no-install-recommends "${missing[@]}" >/dev/null
 fi
 
+# A real Slurm for the test of its jobs.
+tests/slurm/setup.sh
+
 venv=$cache/venv
 wanted='nvidia-ml-py nvitop-exporter==1.7.2'
 if [ "$(cat "$venv/.installed" 2>/dev/null)" != "$wanted" ]; then

@@ -1,6 +1,7 @@
 //! The running collector: the tick loop in the main thread, with NVML, shipping, HTTP and control in threads beside it
 //! that it never waits for.
 
+use crate::absence::Absence;
 use crate::batch::Maker;
 use crate::clock::{Clock, SystemClock};
 use crate::config::Config;
@@ -11,7 +12,9 @@ use crate::node::Engine;
 use crate::owner::Procfs;
 use crate::reading::Source;
 use crate::release::{self, Answer, Asked, Request};
+use crate::schedulers::Schedulers;
 use crate::shipper::{Enrolment, Shipper, ShipperStats};
+use crate::slurm::JobClaims;
 use crate::snapshot::{Published, Snapshot};
 use crate::spool::Spool;
 use anyhow::Context;
@@ -31,6 +34,9 @@ enum Event {
 /// Stacks of helper threads: none of them recurses.
 const STACK_BYTES: usize = 512 << 10;
 
+/// How long the schedulers' last word is waited for at the end of a run.
+const LAST_WORD: Duration = Duration::from_secs(5);
+
 /// A snapshot older than this many periods isn't fresh.
 const STALE_PERIODS: i64 = 3;
 
@@ -44,7 +50,8 @@ struct Agent {
     clock: Arc<SystemClock>,
     engine: Engine,
     source: ThreadedSource,
-    owners: Procfs,
+    owners: JobClaims<Procfs>,
+    schedulers: Schedulers,
     spool: Arc<Mutex<Spool>>,
     shipping: Option<(Sender<()>, Arc<Mutex<ShipperStats>>)>,
     published: Published,
@@ -52,6 +59,7 @@ struct Agent {
     xids: BTreeMap<(String, u64), u64>,
     last_xid: BTreeMap<String, u64>,
     losses: Vec<Loss>,
+    absence: Absence,
     released_until_ms: Option<i64>,
     read_at_s: f64,
     tick_s: f64,
@@ -79,16 +87,23 @@ pub fn run(config: Config) -> anyhow::Result<()> {
     serve(&config, published.clone(), clock.clone(), events)?;
     let incarnation = Incarnation(random()?);
     let shipping = start_shipper(&config, &node, &spool, incarnation)?;
-    let owners = Procfs::new(config.owner.procfs.clone(), config.owner.passwd.clone());
-    let maker = Maker::new(config.node.cluster.clone(), node.clone(), owners.boot_id(), incarnation);
+    let procfs = Procfs::new(config.owner.procfs.clone(), config.owner.passwd.clone());
+    let schedulers = Schedulers::start(&config)
+        .context("[kubernetes] can't be asked; set enabled = \"off\" to go without")?;
+    let maker = Maker::new(config.node.cluster.clone(), node.clone(), procfs.boot_id(), incarnation);
     let library = config.nvml.library.clone().map(Into::into);
     let deadline = Duration::from_millis(config.sample.call_deadline_ms);
+    let (absence, until_ms) = Absence::open(&config.spool.directory, &maker.boot_id);
+    let mut engine = Engine::new(clock.clone(), config.sample.cadence(), config.sample.busy, maker);
+    engine = engine.with_held(schedulers.held());
+    engine.sampler.resume_from(until_ms);
     let agent = Agent {
-        engine: Engine::new(clock.clone(), config.sample.cadence(), config.sample.busy, maker),
+        engine,
         source: ThreadedSource::new(library, clock.clone(), deadline),
         node,
         clock,
-        owners,
+        owners: schedulers.owners(procfs, &config),
+        schedulers,
         spool,
         shipping,
         published,
@@ -96,6 +111,7 @@ pub fn run(config: Config) -> anyhow::Result<()> {
         xids: BTreeMap::new(),
         last_xid: BTreeMap::new(),
         losses: Vec::new(),
+        absence,
         released_until_ms: None,
         read_at_s: 0.0,
         tick_s: 0.0,
@@ -238,6 +254,7 @@ impl Agent {
             self.released_until_ms = None;
             self.engine.tick(&mut self.source, &mut self.owners, &mut self.losses)
         };
+        self.schedulers.observe(&self.engine.sampler.last);
         self.count_xids();
         self.store(&batches);
         if self.engine.sampler.last.failed.is_none() {
@@ -267,6 +284,9 @@ impl Agent {
                 tracing::error!(error = %format!("{:#}", anyhow::Error::new(error)), "a batch is lost; sampling goes on");
             }
         }
+        if let Err(error) = self.absence.reached(batches) {
+            tracing::warn!(%error, "how far windows reach can't be kept in spool.directory");
+        }
         if let (false, Some((wake, _))) = (batches.is_empty(), &self.shipping) {
             let _ = wake.send(());
         }
@@ -285,7 +305,9 @@ impl Agent {
         if self.engine.sampler.tracks().is_empty() {
             not_ready.push("no GPU was seen yet".to_owned());
         }
-        let own = metrics::render_own(&OwnInput {
+        not_ready.extend(self.owners.inner().wrong_place().map(|place| place.to_string()));
+        not_ready.extend(self.schedulers.not_ready(self.clock.wall_ms()));
+        let mut own = metrics::render_own(&OwnInput {
             node: &self.node,
             sampler: &self.engine.sampler,
             usage: &self.usage,
@@ -294,10 +316,11 @@ impl Agent {
             xids: &self.xids,
             tick_s: self.tick_s,
             clock_steps: self.engine.clock_steps,
-            owners_unresolved: self.owners.unresolved(),
+            owners_unresolved: self.owners.inner().unresolved(),
             parked_threads: self.source.parked(),
             read_at_s: self.read_at_s,
         });
+        own.push_str(&self.schedulers.render(&self.node, self.clock.wall_ms()));
         let dcgm = metrics::render_dcgm(
             &self.node,
             &self.config.http.dcgm_host_label,
@@ -312,6 +335,7 @@ impl Agent {
     /// The unfinished window goes to the spool; it is shipped after the next start.
     fn stop(mut self) {
         self.take_losses();
+        self.schedulers.wait_for_word(self.engine.now_ms(), LAST_WORD);
         let batches = self.engine.finish(&mut self.losses);
         self.store(&batches);
         let _ = std::fs::remove_file(release::socket(&self.config.spool.directory));

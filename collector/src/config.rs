@@ -1,6 +1,11 @@
 //! The configuration file: one struct per concern, every setting with its meaning, unit and default. Unknown keys are
 //! refused, contradictions stop the start, and every error names the file, the key and what to do.
 
+mod slurm;
+
+pub use slurm::Slurm;
+
+use crate::kubernetes::KubernetesConfig;
 use serde::Deserialize;
 use std::path::{Path, PathBuf};
 
@@ -19,11 +24,16 @@ pub struct Config {
     /// Where owners are read.
     #[serde(default)]
     pub owner: Owner,
+    /// What Kubernetes is asked.
+    #[serde(default)]
+    pub kubernetes: KubernetesConfig,
     /// Where batches wait.
     #[serde(default)]
     pub spool: Spool,
     /// Where batches go; without it they stay in the spool until it is full.
     pub server: Option<Server>,
+    /// How Slurm is asked; without it, it isn't.
+    pub slurm: Option<Slurm>,
     /// What is served on the node.
     #[serde(default)]
     pub http: Http,
@@ -290,6 +300,12 @@ impl Config {
                 format!("{:?} is no URL", server.url),
                 "start it with https:// or http://",
             );
+        }
+        if let Err(bad) = self.kubernetes.check() {
+            return wrong(bad.key(), bad.to_string(), bad.remedy());
+        }
+        if let Some((key, problem, remedy)) = self.slurm.as_ref().and_then(Slurm::problem) {
+            return wrong(key, problem, remedy);
         }
         if !matches!(self.http.dcgm_host_label.as_str(), "Hostname" | "hostname") {
             return wrong(

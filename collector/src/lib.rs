@@ -15,13 +15,23 @@ pub mod device;
 
 pub mod owner;
 
+pub mod allocation;
+
+pub mod kubernetes;
+
+pub mod slurm;
+
 pub mod attribution;
 
 pub mod slice;
 
 pub mod track;
 
+pub mod absence;
+
 pub mod sampler;
+
+pub mod held;
 
 pub mod batch;
 
@@ -38,5 +48,7 @@ pub mod metrics;
 pub mod http;
 
 pub mod release;
+
+pub mod schedulers;
 
 pub mod agent;

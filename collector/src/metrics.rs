@@ -2,7 +2,7 @@
 
 mod dcgm;
 mod own;
-mod text;
+pub(crate) mod text;
 
 pub use dcgm::render as render_dcgm;
 pub use own::{OwnInput, render as render_own};
@@ -39,7 +39,8 @@ impl UsageTotals {
                 let owner = row.owner.map(|at| batch.owners[at as usize].kind());
                 let total = self.0.entry((uuid, kind(owner))).or_default();
                 let ratio = |num: u32, den: u32| f64::from(num) / f64::from(den.max(1));
-                total.held_ms += row.resident_ms.unwrap_or(0) as f64 * ratio(row.share_num, row.share_den);
+                total.held_ms += row.allocated_ms.or(row.resident_ms).unwrap_or(0) as f64
+                    * ratio(row.share_num, row.share_den);
                 total.busy_ms += row.busy_ms.unwrap_or(0) as f64 * ratio(row.weight_num, row.weight_den);
                 total.memory_byte_ms += row.memory_byte_ms.unwrap_or(0) as f64;
                 total.energy_mj += row.energy_mj.unwrap_or(0);

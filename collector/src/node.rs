@@ -5,6 +5,7 @@ use crate::batch::Maker;
 use crate::clock::{Clock, ManualClock, Step, Timeline};
 use crate::config::{BusySource, Cadence};
 use crate::device::NvmlSource;
+use crate::held::Held;
 use crate::owner::{OwnerLookup, Procfs};
 use crate::reading::Source;
 use crate::sampler::Sampler;
@@ -40,6 +41,7 @@ pub struct Engine {
     timeline: Timeline,
     /// The sampling state.
     pub sampler: Sampler,
+    held: Held,
     maker: Maker,
     /// Steps of the wall clock seen so far.
     pub clock_steps: u64,
@@ -52,9 +54,15 @@ impl Engine {
             timeline: Timeline::new(&*clock),
             clock,
             sampler: Sampler::new(cadence, busy),
+            held: Held::new(Vec::new(), 0),
             maker,
             clock_steps: 0,
         }
+    }
+
+    /// With the schedulers' word on held time.
+    pub fn with_held(self, held: Held) -> Self {
+        Self { held, ..self }
     }
 
     /// The present in UTC as windows count it, Unix milliseconds.
@@ -110,7 +118,7 @@ impl Engine {
 
     fn batches(&mut self, losses: &mut Vec<Loss>) -> Vec<Batch> {
         let now_ms = self.now_ms();
-        let closed = self.sampler.take_windows(now_ms);
+        let closed = self.held.pass(self.sampler.take_windows(now_ms), now_ms);
         if closed.is_empty() {
             return Vec::new();
         }
@@ -120,7 +128,7 @@ impl Engine {
     /// What is known of the window that isn't finished, and losses not yet declared, at the end of a run.
     pub fn finish(&mut self, losses: &mut Vec<Loss>) -> Vec<Batch> {
         let now_ms = self.now_ms();
-        let closed = self.sampler.finish();
+        let closed = self.held.finish(self.sampler.finish());
         self.maker.make(closed, std::mem::take(losses), now_ms)
     }
 }

@@ -2,9 +2,11 @@
 
 mod cgroup;
 mod passwd;
+mod place;
 mod procfs;
 
 pub use cgroup::{Layer, layers};
+pub use place::WrongPlace;
 pub use procfs::Procfs;
 
 use schema::id::WorkloadId;

@@ -2,9 +2,10 @@
 //!
 //! Pure but for the source and the owner look-up that it is handed: it has no clock, no thread and no file.
 
+use crate::absence::{self, Until};
 use crate::config::{BusySource, Cadence};
 use crate::owner::OwnerLookup;
-use crate::reading::{CallStats, NodeReading, Plan, Source};
+use crate::reading::{CallStats, DeviceReading, NodeReading, Plan, Source};
 use crate::slice::Closed;
 use crate::track::Track;
 use schema::wire::Reason;
@@ -14,6 +15,8 @@ pub struct Sampler {
     cadence: Cadence,
     busy: BusySource,
     tracks: Vec<Track>,
+    /// How far an earlier collector's windows reach.
+    until_ms: Until,
     next_list_ms: i64,
     slow_skipped: u32,
     /// Ticks so far.
@@ -31,12 +34,18 @@ impl Sampler {
             cadence,
             busy,
             tracks: Vec::new(),
+            until_ms: Until::new(),
             next_list_ms: i64::MIN,
             slow_skipped: 0,
             ticks: 0,
             stats: CallStats::default(),
             last: NodeReading::default(),
         }
+    }
+
+    /// Goes on where an earlier collector's windows ended: the time in between is a gap.
+    pub fn resume_from(&mut self, until_ms: Until) {
+        self.until_ms = until_ms;
     }
 
     /// The devices, in the order in which they were first seen.
@@ -86,7 +95,7 @@ impl Sampler {
             let track = match known {
                 Some(known) => &mut self.tracks[known],
                 None => {
-                    self.tracks.push(Track::new(device.identity.clone(), self.cadence, self.busy, read_ms));
+                    self.tracks.push(self.first_seen(device, read_ms));
                     self.tracks.last_mut().expect("one was just pushed")
                 }
             };
@@ -100,6 +109,17 @@ impl Sampler {
         for track in &mut self.tracks {
             if !reading.devices.iter().any(|device| device.identity.uuid == track.identity.uuid) {
                 track.bad(now_ms, missing);
+            }
+        }
+    }
+
+    fn first_seen(&self, device: &DeviceReading, read_ms: i64) -> Track {
+        let identity = device.identity.clone();
+        match absence::gap_start_ms(&self.until_ms, &identity.uuid, read_ms) {
+            None => Track::new(identity, self.cadence, self.busy, read_ms),
+            Some(since_ms) => {
+                let mig = device.outcome.as_ref().ok().and_then(|gauges| gauges.mig.as_deref());
+                Track::resumed(identity, self.cadence, self.busy, since_ms, mig)
             }
         }
     }

@@ -18,7 +18,7 @@ mod span;
 use crate::attribution::{self, Holder, Shape};
 use crate::config::{BusySource, Cadence};
 use crate::owner::OwnerLookup;
-use crate::reading::{Field, Gauges, Identity};
+use crate::reading::{Field, Gauges, Identity, Instance};
 use crate::slice::{self, Carry, Closed, RowSum, Slice, State};
 use residency::{Resident, Stay};
 use schema::wire::{BusyKind, Reason};
@@ -73,6 +73,20 @@ impl Track {
             closed: Vec::new(),
             sampled_ms: Vec::new(),
         }
+    }
+
+    /// A device of which an earlier collector's windows reach to `since_ms`: the time from there on is a gap. `mig` is
+    /// what the first reading says of its instances.
+    pub fn resumed(
+        identity: Arc<Identity>,
+        settings: Cadence,
+        busy_source: BusySource,
+        since_ms: i64,
+        mig: Option<&[Instance]>,
+    ) -> Self {
+        let shape = Arc::new(shape(&identity, mig));
+        let new = Self::new(identity, settings, busy_source, since_ms);
+        Self { shape, failing: Reason::CollectorStopped, ..new }
     }
 
     /// Whether it needs a process list at the next reading to be taken up again.

@@ -4,4 +4,5 @@ pub mod figures;
 
 pub mod model;
 pub mod probe;
+pub mod slurm;
 pub mod usage;

@@ -8,6 +8,7 @@ fn the_example_holds_every_default() {
         .expect("parses");
     assert_eq!(config.sample.cadence(), Sample::default().cadence());
     assert_eq!(config.spool.bytes_max, Spool::default().bytes_max);
+    assert_eq!(config.kubernetes, KubernetesConfig::default());
     assert_eq!(config.http.listen, Http::default().listen);
     assert_eq!(config.warnings(), Vec::<String>::new());
 }
@@ -23,6 +24,7 @@ fn errors_name_file_key_and_remedy() {
         ),
         ("[node]\ncluster = \"c\"\n[sample]\nprocesses_ms = 7000\n", "sample.processes_ms"),
         ("[node]\ncluster = \"c\"\n[server]\nurl = \"example.org\"\n", "server.url"),
+        ("[node]\ncluster = \"c\"\n[kubernetes]\npoll_seconds = 0\n", "kubernetes.poll_seconds"),
         ("[node]\ncluster = \"c\"\n[spool]\nbytes_max = 1\n", "spool.segment_bytes_max"),
     ];
     for (text, want) in cases {

@@ -4,7 +4,7 @@ use std::fmt::{Display, Write};
 
 /// A page in the making.
 #[derive(Debug, Default)]
-pub(super) struct Text {
+pub(crate) struct Text {
     page: String,
     family: &'static str,
     pending: Option<(&'static str, &'static str)>,

@@ -3,6 +3,7 @@
 
 use super::cgroup::{Layer, layers};
 use super::passwd::Passwd;
+use super::place::{Seen, Standpoint, WrongPlace, is_hidden};
 use super::{OwnerLookup, OwnerRecord, ProcessOwner};
 use schema::owner::{Owner, OwnerKind, key};
 use std::collections::{BTreeMap, HashMap};
@@ -19,12 +20,29 @@ pub struct Procfs {
     boot_s: Option<i64>,
     cache: HashMap<u32, ProcessOwner>,
     unresolved: u64,
+    standpoint: Standpoint,
+    /// Where the link of our own cgroup namespace leads; empty where it can't be read.
+    own_namespace: String,
 }
 
 impl Procfs {
     /// Over the `/proc` at `root`, with user names from `passwd` where given.
     pub fn new(root: PathBuf, passwd: Option<PathBuf>) -> Self {
-        Self { root, passwd: Passwd::new(passwd), boot_s: None, cache: HashMap::new(), unresolved: 0 }
+        let link = std::fs::read_link(root.join("self/ns/cgroup"));
+        Self {
+            own_namespace: link.map(|to| to.to_string_lossy().into_owned()).unwrap_or_default(),
+            root,
+            passwd: Passwd::new(passwd),
+            boot_s: None,
+            cache: HashMap::new(),
+            unresolved: 0,
+            standpoint: Standpoint::default(),
+        }
+    }
+
+    /// Why no owner can be found here, where that is so.
+    pub fn wrong_place(&self) -> Option<WrongPlace> {
+        self.standpoint.wrong_place()
     }
 
     /// The kernel's boot id; empty where it can't be read.
@@ -70,6 +88,13 @@ impl Procfs {
 
     fn resolve(&mut self, pid: u32) -> Arc<OwnerRecord> {
         let file = self.read(&format!("{pid}/cgroup")).unwrap_or_default();
+        if is_hidden(&self.own_namespace, &file) {
+            self.standpoint.note(pid, Seen::Hidden);
+            return OwnerRecord::unknown(format!(
+                "pid {pid}: its cgroup is hidden from the collector's cgroup namespace"
+            ));
+        }
+        self.standpoint.note(pid, Seen::Plain);
         let (chain, line) = layers(&file);
         let uid = self.uid(pid);
         let (kind, mut attributes) = identity(&chain);
@@ -141,6 +166,7 @@ impl OwnerLookup for Procfs {
     fn lookup(&mut self, pid: u32) -> ProcessOwner {
         let Some((name, start_ticks)) = self.stat(pid) else {
             self.unresolved += 1;
+            self.standpoint.note(pid, Seen::Missing);
             let owner = OwnerRecord::unknown(format!("pid {pid} isn't in {}", self.root.display()));
             return ProcessOwner { owner, start_ticks: 0, started_ms: None, mps_server: false };
         };
@@ -159,6 +185,7 @@ impl OwnerLookup for Procfs {
 
     fn keep_only(&mut self, pids: &[u32]) {
         self.cache.retain(|pid, _| pids.contains(pid));
+        self.standpoint.listed(pids);
     }
 }
 

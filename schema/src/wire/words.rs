@@ -100,4 +100,8 @@ pub enum Reason {
     ProcessListUnsafe = 12,
     /// NVML refused for lack of permission.
     NoPermission = 13,
+    /// An operator took the node out of use: drained, cordoned, in maintenance.
+    Maintenance = 14,
+    /// The scheduler holds the node to have failed.
+    NodeFailed = 15,
 }

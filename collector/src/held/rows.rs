@@ -1,0 +1,144 @@
+//! Who holds what of a piece that was observed, where a scheduler gave it to somebody.
+
+use super::claims::Claim;
+use crate::attribution::Place;
+use crate::owner::OwnerRecord;
+use crate::slice::Closed;
+use schema::share::Share;
+use schema::wire::{BusyKind, Quality, Reason, Sharing, UsageSlice};
+use std::sync::Arc;
+
+/// One owner's part of one place, its claims added up.
+pub struct Part {
+    /// Who.
+    pub owner: Arc<OwnerRecord>,
+    /// Share of the device.
+    pub share: Share,
+}
+
+/// The parts of a place by its claims, and whether they were more than the place and had to be scaled down to it.
+pub fn parts(claims: &[&Claim], place: Place) -> (Vec<Part>, bool) {
+    // In parts per million millions: shares of slots, percents and slices all come out within a part of the whole.
+    const WHOLE: u64 = 1_000_000_000_000;
+    let mut sums: Vec<(&Claim, u64, bool)> = Vec::new();
+    for claim in claims.iter().filter(|claim| claim.place == place) {
+        let parts = WHOLE * u64::from(claim.share.num) / u64::from(claim.share.den);
+        match sums.iter_mut().find(|(known, ..)| known.owner.workload == claim.owner.workload) {
+            Some((_, sum, several)) => (*sum, *several) = (*sum + parts, true),
+            None => sums.push((claim, parts, false)),
+        }
+    }
+    let total: u64 = sums.iter().map(|(_, sum, _)| sum).sum();
+    // A share that was rounded down is short of a whole by less than one part a claim.
+    let over = total > WHOLE;
+    let parts = sums.iter().map(|(claim, sum, several)| {
+        let share = match (over, several) {
+            (false, false) => claim.share,
+            (false, true) => fraction(*sum, WHOLE),
+            (true, _) => fraction(*sum, total),
+        };
+        Part { owner: claim.owner.clone(), share: share.of(claim.whole) }
+    });
+    (parts.collect(), over)
+}
+
+/// `num / den` with a denominator small enough to be multiplied on: rounded down, so that parts never exceed the whole.
+fn fraction(num: u64, den: u64) -> Share {
+    const DEN: u64 = 1_000_000;
+    for small in 1..=1_000u64 {
+        // Slots and percents have small denominators: found exactly, 1/3 stays 1/3.
+        let near = (num * small + den / 2) / den;
+        if (near * den).abs_diff(num * small) <= small * 2 {
+            return Share::new(near as u32, small as u32);
+        }
+    }
+    Share::new(u32::try_from(u128::from(num) * u128::from(DEN) / u128::from(den)).unwrap_or(0), DEN as u32)
+}
+
+/// Places of the piece that somebody claims, in order.
+pub fn places(claims: &[&Claim]) -> Vec<(Place, Share)> {
+    let mut places: Vec<(Place, Share)> = claims.iter().map(|claim| (claim.place, claim.whole)).collect();
+    places.sort_by_key(|(place, _)| *place);
+    places.dedup_by_key(|(place, _)| *place);
+    places
+}
+
+/// Puts the claims on the piece's rows.
+pub fn hold(piece: &mut Closed, claims: &[&Claim]) {
+    let len_ms = u64::try_from(piece.window.end_ms - piece.window.start_ms).expect("a piece has a length");
+    for (place, whole) in places(claims) {
+        let (parts, over) = parts(claims, place);
+        piece.window.oversubscribed |= over;
+        // Somebody who is there without having been given the place holds nothing of it.
+        for (row, owner, _) in &mut piece.usage {
+            if owner.is_some() && is_at(row, place) {
+                row.allocated_ms = Some(0);
+            }
+        }
+        for part in parts {
+            let known = piece.usage.iter_mut().find(|(row, owner, _)| {
+                is_at(row, place) && owner.as_ref().is_some_and(|owner| owner.workload == part.owner.workload)
+            });
+            match known {
+                Some((row, ..)) => {
+                    row.allocated_ms = Some(len_ms);
+                    (row.share_num, row.share_den) = (part.share.num, part.share.den);
+                    let quality = if part.share == whole { Quality::Measured } else { Quality::Allocated };
+                    row.held_quality = quality as i32;
+                }
+                None => add_row(piece, place, whole, &part, len_ms),
+            }
+        }
+    }
+}
+
+fn is_at(row: &UsageSlice, place: Place) -> bool {
+    row.gpu_instance == place.gpu_instance && row.compute_instance == place.compute_instance
+}
+
+/// A row for a holder without a process: what it used is known to be nothing where the place's use is known.
+fn add_row(piece: &mut Closed, place: Place, whole: Share, part: &Part, len_ms: u64) {
+    let busy_known = match place {
+        Place::DEVICE => piece.window.busy_ms.is_some(),
+        _ => piece.device.gpm && piece.window.free_unknown_ms == 0,
+    };
+    // The draw of an idle device is whoever's who holds it alone.
+    let alone = part.share == Share::WHOLE && piece.usage.is_empty();
+    let profile =
+        piece.window.instances.iter().find(|i| Place::instance(i.gpu_instance, i.compute_instance) == place);
+    let profile = profile.map(|instance| instance.profile.clone());
+    let sharing = match (place, part.share == whole) {
+        (Place::DEVICE, true) => Sharing::Whole,
+        (Place::DEVICE, false) => Sharing::TimeSliced,
+        (_, true) => Sharing::Mig,
+        (_, false) => Sharing::MigShared,
+    };
+    let reason = match (busy_known, place) {
+        (true, _) => Reason::Unspecified,
+        (false, Place::DEVICE) => Reason::NotSupported,
+        (false, _) => Reason::MigPreHopper,
+    };
+    let weight = if busy_known { whole } else { part.share };
+    let row = UsageSlice {
+        start_ms: piece.window.start_ms,
+        end_ms: piece.window.end_ms,
+        gpu_instance: place.gpu_instance,
+        compute_instance: place.compute_instance,
+        sharing: sharing as i32,
+        share_num: part.share.num,
+        share_den: part.share.den,
+        allocated_ms: Some(len_ms),
+        resident_ms: Some(0),
+        busy_ms: busy_known.then_some(0),
+        busy_kind: if busy_known { piece.window.busy_kind } else { BusyKind::Unspecified as i32 },
+        weight_num: weight.num,
+        weight_den: weight.den,
+        memory_byte_ms: Some(0),
+        energy_mj: piece.window.energy_mj.map(|mj| if alone { mj } else { 0 }),
+        held_quality: Quality::Allocated as i32,
+        busy_quality: if busy_known { Quality::Measured as i32 } else { Quality::Unspecified as i32 },
+        unknown_reason: reason as i32,
+        ..UsageSlice::default()
+    };
+    piece.usage.push((row, Some(part.owner.clone()), profile));
+}

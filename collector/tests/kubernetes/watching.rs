@@ -1,0 +1,99 @@
+//! The watch of the API server: events, bookmarks, broken connections, versions that are gone.
+
+use super::api_server::{ApiServer, PODS};
+use super::kubelet::{Knowledge, Kubelet};
+use super::stories::pod;
+use super::{GPU, MIG, eventually, says, told, witness};
+use collector::kubernetes::health::Source;
+use serde_json::json;
+
+fn lists(api: &ApiServer) -> usize {
+    api.asked("limit=").iter().filter(|url| url.starts_with(PODS)).count()
+}
+
+#[test]
+fn a_broken_watch_goes_on_where_it_was_without_a_new_list() {
+    let dir = tempfile::tempdir().expect("folder");
+    let (knowledge, api) = (Knowledge::default(), ApiServer::start());
+    let _kubelet = Kubelet::start(dir.path(), &knowledge);
+    knowledge.give("a", "main", "nvidia.com/gpu", &[GPU.into()]);
+    knowledge.give("b", "main", "nvidia.com/gpu", &[MIG.into()]);
+    api.put(PODS, pod("a"));
+    let (witness, _running) = witness(dir.path(), Some(&api), |_| {});
+    eventually("the first pod", || (witness.health.counts().pods == 1).then_some(()));
+    api.put(PODS, pod("b"));
+    eventually("the second pod", || (witness.health.counts().pods == 2).then_some(()));
+    api.bookmark(PODS);
+    api.cut();
+    // Asked from the bookmark's version, an event that came meanwhile is told.
+    api.delete(PODS, "b");
+    eventually("the deletion", || (witness.health.counts().pods == 1).then_some(()));
+    assert_eq!(lists(&api), 1);
+    let held = told(&witness.board.current());
+    assert!(held[0] == "a/main 1" && held[1].starts_with("b/main 1 for "), "{held:?}");
+    assert!(witness.health.counts().errors.contains_key(&(Source::Pods, "disconnected")));
+}
+
+#[test]
+fn a_version_that_is_gone_is_listed_anew_and_what_vanished_meanwhile_is_closed() {
+    let dir = tempfile::tempdir().expect("folder");
+    let (knowledge, api) = (Knowledge::default(), ApiServer::start());
+    let _kubelet = Kubelet::start(dir.path(), &knowledge);
+    for (name, device) in [("stays", GPU), ("goes", MIG)] {
+        knowledge.give(name, "main", "nvidia.com/gpu", &[device.into()]);
+        api.put(PODS, pod(name));
+    }
+    let (witness, _running) = witness(dir.path(), Some(&api), |_| {});
+    says(&witness, &["goes/main 1", "stays/main 1"]);
+    api.lose(PODS, "goes");
+    eventually("the new list", || (witness.health.counts().pods == 1).then_some(()));
+    assert_eq!(witness.health.counts().errors.get(&(Source::Pods, "gone")), Some(&1));
+    eventually("the end", || told(&witness.board.current())[0].starts_with("goes/main 1 for ").then_some(()));
+    let said = witness.board.current();
+    let ended = said.held.iter().find_map(|held| held.to_ms).expect("ended");
+    assert!(ended <= said.known_until_ms, "not later than what was known");
+}
+
+#[test]
+fn a_list_comes_in_pages() {
+    let dir = tempfile::tempdir().expect("folder");
+    let (knowledge, api) = (Knowledge::default(), ApiServer::start());
+    let _kubelet = Kubelet::start(dir.path(), &knowledge);
+    for n in 0..600 {
+        api.put(PODS, pod(&format!("p{n}")));
+    }
+    let (witness, _running) = witness(dir.path(), Some(&api), |_| {});
+    eventually("all pods", || (witness.health.counts().pods == 600).then_some(()));
+    assert_eq!(lists(&api), 3);
+}
+
+#[test]
+fn a_namespace_that_is_relabelled_is_another_owner_from_then_on() {
+    let dir = tempfile::tempdir().expect("folder");
+    let (knowledge, api) = (Knowledge::default(), ApiServer::start());
+    let _kubelet = Kubelet::start(dir.path(), &knowledge);
+    let namespaces = "/api/v1/namespaces";
+    let labelled =
+        |centre: &str| json!({"metadata": {"name": "ns", "labels": {"centre": centre, "noise": "x"}}});
+    api.put(namespaces, labelled("4711"));
+    api.put(PODS, pod("p"));
+    knowledge.give("p", "main", "nvidia.com/gpu", &[GPU.into()]);
+    let (witness, _running) =
+        witness(dir.path(), Some(&api), |config| config.namespace_labels = vec!["centre".into()]);
+    let centres = || {
+        let said = witness.board.current();
+        let all = said
+            .held
+            .iter()
+            .map(|held| (held.owner.attributes.get("namespace_label:centre").cloned(), held.to_ms.is_some()));
+        let mut all: Vec<_> = all.collect();
+        all.sort();
+        all
+    };
+    let open = |centre: &str| (Some(centre.to_owned()), false);
+    eventually("the label", || (centres() == [open("4711")]).then_some(()));
+    api.put(namespaces, labelled("4712"));
+    eventually("the new label", || {
+        (centres() == [(Some("4711".to_owned()), true), open("4712")]).then_some(())
+    });
+}
