@@ -121,7 +121,8 @@ impl Ledger {
             }
             let is_same = known.owner == next.owner && known.part == next.part;
             if known.settled && !is_same {
-                next.from_ms = at.now_ms.max(known.from_ms);
+                // What changed as the hold ended changed nothing that was held.
+                next.from_ms = next.to_ms.map_or(at.now_ms, |to| to.min(at.now_ms)).max(known.from_ms);
                 self.ended.push(Stretch { to_ms: Some(next.from_ms), ..known });
             }
         }

@@ -122,6 +122,14 @@ fn a_new_label_counts_from_when_it_was_set() {
 }
 
 #[test]
+fn a_label_that_is_set_as_the_pod_ends_moves_no_end() {
+    let mut ledger = Ledger::default();
+    ledger.update(vec![hold("p", Some(100), None)], at(150));
+    ledger.update(vec![Hold { owner: owner("p", "done"), ..hold("p", Some(100), Some(180)) }], at(500));
+    assert_eq!(told(&ledger), ["p x 1 [100, 180)"]);
+}
+
+#[test]
 fn what_is_learned_of_a_pod_while_starting_up_counts_from_its_beginning() {
     let mut ledger = Ledger::default();
     ledger.update(vec![hold("ns/p", None, None)], Instant { settled: false, ..at(150) });
