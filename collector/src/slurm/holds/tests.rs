@@ -54,7 +54,7 @@ fn a_job_holds_its_devices_from_start_to_end_without_any_process() {
     assert_eq!(story.ask(30, &[running]), ["7 gpu1 x1 20.."]);
     // Ended, and Slurm has forgotten which device it was.
     let ended = job(7, "COMPLETED", "", r#""start_time": 20, "end_time": 55"#);
-    assert_eq!(story.ask(60, &[ended.clone()]), ["7 gpu1 x1 20..55"]);
+    assert_eq!(story.ask(60, std::slice::from_ref(&ended)), ["7 gpu1 x1 20..55"]);
     assert_eq!(story.ask(70, &[ended]), ["7 gpu1 x1 20..55"]);
     assert_eq!(
         story.ask(500, &[]),
@@ -94,21 +94,21 @@ fn suspended_time_is_not_held_unless_the_site_says_so() {
         story.ask(25, &[job(7, "RUNNING", "gpu:h100:1(IDX:0)", r#""start_time": 20"#)]),
         ["7 gpu0 x1 20.."]
     );
-    assert_eq!(story.ask(40, &[suspended.clone()]), ["7 gpu0 x1 20..30"]);
-    assert_eq!(story.ask(75, &[resumed.clone()]), ["7 gpu0 x1 20..30", "7 gpu0 x1 70.."]);
-    assert_eq!(story.ask(85, &[ended.clone()]), ["7 gpu0 x1 20..30", "7 gpu0 x1 70..80"]);
+    assert_eq!(story.ask(40, std::slice::from_ref(&suspended)), ["7 gpu0 x1 20..30"]);
+    assert_eq!(story.ask(75, std::slice::from_ref(&resumed)), ["7 gpu0 x1 20..30", "7 gpu0 x1 70.."]);
+    assert_eq!(story.ask(85, std::slice::from_ref(&ended)), ["7 gpu0 x1 20..30", "7 gpu0 x1 70..80"]);
 
     let mut unseen = Story::new();
     assert_eq!(
         unseen.ask(25, &[job(7, "RUNNING", "gpu:h100:1(IDX:0)", r#""start_time": 20"#)]),
         ["7 gpu0 x1 20.."]
     );
-    let both = unseen.ask(75, &[resumed.clone()]);
+    let both = unseen.ask(75, std::slice::from_ref(&resumed));
     assert_eq!(both, ["7 gpu0 x1 20..30", "7 gpu0 x1 70.."], "stopped and resumed between two answers");
 
     let mut late = Story::new();
     assert_eq!(
-        late.ask(75, &[resumed.clone()]),
+        late.ask(75, std::slice::from_ref(&resumed)),
         ["7 gpu0 x1 20..30", "7 gpu0 x1 70.."],
         "first seen when resumed"
     );
