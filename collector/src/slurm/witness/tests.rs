@@ -4,9 +4,12 @@ use super::*;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
+/// Copied into place by another process: a file that this one has open for writing is inherited by a child that
+/// another test's thread is just forking, and can't be run as long as it is ("text file busy").
 fn script(folder: &Path, name: &str, body: &str) {
-    let path = folder.join(name);
-    std::fs::write(&path, format!("#!/bin/sh\n{body}\n")).expect("script");
+    let (text, path) = (folder.join(format!("{name}.text")), folder.join(name));
+    std::fs::write(&text, format!("#!/bin/sh\n{body}\n")).expect("text");
+    assert!(std::process::Command::new("cp").arg(&text).arg(&path).status().expect("cp runs").success());
     std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).expect("executable");
 }
 
