@@ -1,22 +1,9 @@
-//! What a process costs, as the kernel accounts for it, and how fast an endpoint answers.
+//! What memory a process takes, as the kernel accounts for it, and how fast an endpoint answers.
 
 use anyhow::{Context, Result, ensure};
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::time::{Duration, Instant};
-
-/// CPU seconds (user and system) that a process has used so far.
-///
-/// # Errors
-/// The process has gone.
-pub fn cpu_seconds(pid: u32) -> Result<f64> {
-    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat"))?;
-    let after_name = stat.rsplit_once(')').context("a stat line without a name")?.1;
-    let fields: Vec<&str> = after_name.split_whitespace().collect();
-    let ticks = fields[11].parse::<f64>()? + fields[12].parse::<f64>()?;
-    // USER_HZ is 100 on every Linux that we build for.
-    Ok(ticks / 100.0)
-}
 
 /// Resident memory of a process in MiB: now.
 ///
