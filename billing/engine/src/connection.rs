@@ -9,7 +9,7 @@ use std::sync::{Mutex, PoisonError};
 
 use crate::config::{Layout, MERGE_TREE};
 use crate::exception::{Code, Exception};
-use crate::ffi::{Connection, Library};
+use crate::ffi::{Connection, Library, open_connections};
 
 /// Why the engine did not start.
 #[derive(Debug, thiserror::Error)]
@@ -111,7 +111,11 @@ impl Engine {
     /// Closes the databases. False when a session is still open; then nothing was stopped.
     pub fn stop(&self) -> bool {
         self.keeper.lock().unwrap_or_else(PoisonError::into_inner).take();
-        self.library.shutdown()
+        let stopped = open_connections() == 0;
+        if stopped {
+            self.library.shutdown();
+        }
+        stopped
     }
 }
 

@@ -10,7 +10,7 @@ use std::path::Path;
 
 mod session;
 
-pub use session::Connection;
+pub use session::{Connection, open_connections};
 
 /// Why the library can't be used at all.
 #[derive(Debug, thiserror::Error)]
@@ -169,13 +169,15 @@ impl Library {
             (self.signals)(0);
             (self.connect)(count, pointers.as_mut_ptr())
         };
-        (!handle.is_null()).then_some(Connection { library: self, handle })
+        (!handle.is_null()).then(|| Connection::new(self, handle))
     }
 
-    /// Stops every engine thread; afterwards nothing can connect. False while a connection is open.
-    pub fn shutdown(&self) -> bool {
+    /// Stops the engine's threads; afterwards nothing can connect. Only without open connections. Whether it did is not
+    /// told: the library declines once a table exists, though nothing is open, and leaving then is like a kill, which
+    /// loses nothing that was acknowledged.
+    pub fn shutdown(&self) {
         // SAFETY: takes no argument and may be called from any thread.
-        unsafe { (self.shutdown)() == 0 }
+        unsafe { (self.shutdown)() };
     }
 }
 

@@ -4,6 +4,7 @@
 //! copied out and destroyed here.
 
 use std::ffi::{CStr, c_char, c_void};
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::{
     AnalysisV1, Class, Handle, InsertHandle, Library, Parameters, QueryFn, ResultHandle, Statistics,
@@ -12,8 +13,16 @@ use crate::exception::Exception;
 
 /// One session of the engine.
 pub struct Connection {
-    pub(super) library: &'static Library,
-    pub(super) handle: *mut Handle,
+    library: &'static Library,
+    handle: *mut Handle,
+}
+
+/// Connections of this process that are open.
+static OPEN: AtomicUsize = AtomicUsize::new(0);
+
+/// How many connections of this process are open.
+pub fn open_connections() -> usize {
+    OPEN.load(Ordering::SeqCst)
 }
 
 // SAFETY: the library allows a connection to be used from any thread, one statement at a time; every
@@ -24,10 +33,17 @@ impl Drop for Connection {
     fn drop(&mut self) {
         // SAFETY: `handle` came from `connect` and is closed only here.
         unsafe { (self.library.close)(self.handle) }
+        OPEN.fetch_sub(1, Ordering::SeqCst);
     }
 }
 
 impl Connection {
+    /// Takes a live handle that `connect` gave.
+    pub(super) fn new(library: &'static Library, handle: *mut Handle) -> Self {
+        OPEN.fetch_add(1, Ordering::SeqCst);
+        Self { library, handle }
+    }
+
     fn session(&self) -> Handle {
         // SAFETY: `handle` is not null and points to the session until `close`.
         unsafe { *self.handle }
