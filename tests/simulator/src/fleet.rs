@@ -189,7 +189,7 @@ fn mig_ampere(span_s: i64) -> Scenario {
     node
 }
 
-/// Four L40S on which containers of several teams take turns; one is busy for a day with no process to be found.
+/// Four L40S on which users of several teams take turns, and one that is busy for a day with no process to be found.
 fn time_sliced(span_s: i64) -> Scenario {
     let mut node = Scenario::new("slice-l");
     let mut dice = Dice(4);
@@ -201,18 +201,11 @@ fn time_sliced(span_s: i64) -> Scenario {
             while at < span_s {
                 let end = (at + dice.between(12 * HOUR_S, 6 * DAY_S)).min(span_s);
                 pid += 1;
-                let id = format!(
-                    "{:016x}{:016x}{:016x}{:016x}",
-                    dice.roll(),
-                    dice.roll(),
-                    dice.roll(),
-                    dice.roll()
-                );
                 node.processes.push(
                     Process::new(pid, gpu)
                         .alive(at, end)
                         .uid(user.uid)
-                        .cgroup(&format!("0::/system.slice/docker-{id}.scope"))
+                        .cgroup(&format!("0::/user.slice/user-{0}.slice/session-{pid}.scope", user.uid))
                         .busy(wave(&mut dice, User { busy: (5, 45), ..user }))
                         .memory_mib(dice.between(2_000, 9_000) as f64),
                 );

@@ -78,6 +78,11 @@ impl Collector {
         self.dir.join("collector.toml")
     }
 
+    /// Asks it to stop, without waiting: several then stop side by side.
+    pub fn ask_to_stop(&self) {
+        signal_stop(&self.child);
+    }
+
     /// Stops it politely, and waits.
     ///
     /// # Errors
@@ -131,12 +136,10 @@ fn spawn(dir: &Path, files: &NodeFiles, scenario: &Scenario) -> Result<Child> {
 /// # Errors
 /// The process can't be waited for.
 pub fn terminate(child: &mut Child) -> Result<()> {
-    let pid = i32::try_from(child.id()).context("a process id beyond 2^31")?;
     if child.try_wait()?.is_some() {
         return Ok(());
     }
-    // SAFETY: a plain system call on the id of a child that hasn't been waited for, so it can't have been reused.
-    unsafe { libc::kill(pid, libc::SIGTERM) };
+    signal_stop(child);
     let deadline = Instant::now() + Duration::from_secs(10);
     while Instant::now() < deadline {
         if child.try_wait()?.is_some() {
@@ -147,4 +150,10 @@ pub fn terminate(child: &mut Child) -> Result<()> {
     child.kill()?;
     child.wait()?;
     Ok(())
+}
+
+fn signal_stop(child: &Child) {
+    let pid = i32::try_from(child.id()).expect("Linux's process ids end at 2^22");
+    // SAFETY: a plain system call on the id of a child that hasn't been waited for, so it can't have been reused.
+    unsafe { libc::kill(pid, libc::SIGTERM) };
 }

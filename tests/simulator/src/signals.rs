@@ -1,36 +1,40 @@
 //! Ctrl-C as a value that can be asked for, so that everything that was started is stopped in order.
-#![allow(unsafe_code)] // Signal masks and `sigtimedwait` have no safe counterpart in std.
+//!
+//! A handler and not a mask: programs that are started inherit a mask and would be deaf to SIGTERM; handlers end at exec.
+#![allow(unsafe_code)] // Signal handlers have no safe counterpart in std.
 
-use std::mem::MaybeUninit;
-use std::time::Duration;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
 
-/// SIGINT and SIGTERM, held back from their default action. Child processes start with an empty mask again.
-pub struct Signals(libc::sigset_t);
+static CAME: AtomicBool = AtomicBool::new(false);
+
+/// How often a wait looks again.
+const LOOK_AGAIN: Duration = Duration::from_millis(50);
+
+extern "C" fn note(_signal: libc::c_int) {
+    CAME.store(true, Ordering::SeqCst);
+}
+
+/// SIGINT and SIGTERM, noted instead of ending the program.
+pub struct Signals(());
 
 impl Signals {
-    /// Holds them back for this thread and all that it starts afterwards; call it first in `main`.
+    /// Notes them from now on; call it first in `main`.
     pub fn hold() -> Self {
-        let mut set = MaybeUninit::uninit();
-        // SAFETY: sigemptyset initialises the set that the other calls then read.
-        let set = unsafe {
-            libc::sigemptyset(set.as_mut_ptr());
-            let mut set = set.assume_init();
-            libc::sigaddset(&mut set, libc::SIGINT);
-            libc::sigaddset(&mut set, libc::SIGTERM);
-            libc::pthread_sigmask(libc::SIG_BLOCK, &set, std::ptr::null_mut());
-            set
-        };
-        Self(set)
+        let handler: extern "C" fn(libc::c_int) = note;
+        for signal in [libc::SIGINT, libc::SIGTERM] {
+            // SAFETY: the handler only stores into an atomic, which may be done at any time.
+            unsafe { libc::signal(signal, handler as libc::sighandler_t) };
+        }
+        Self(())
     }
 
-    /// Waits for one; whether one came.
+    /// Waits for one; whether one came, now or before.
     pub fn wait(&self, at_most: Duration) -> bool {
-        let timeout = libc::timespec {
-            tv_sec: at_most.as_secs().try_into().unwrap_or(libc::time_t::MAX),
-            tv_nsec: at_most.subsec_nanos().into(),
-        };
-        // SAFETY: the set is initialised, and no information about the signal is asked for.
-        let signal = unsafe { libc::sigtimedwait(&self.0, std::ptr::null_mut(), &timeout) };
-        signal > 0
+        let deadline = Instant::now() + at_most;
+        while !CAME.load(Ordering::SeqCst) && Instant::now() < deadline {
+            std::thread::sleep(LOOK_AGAIN);
+        }
+        CAME.load(Ordering::SeqCst)
     }
 }

@@ -126,6 +126,7 @@ fn main() -> Result<()> {
     println!("Ctrl-C ends it.");
     while !signals.wait(Duration::from_secs(3600)) {}
     println!("Stopping ...");
+    collectors.iter().for_each(|(_, collector)| collector.ask_to_stop());
     drop(collectors);
     drop(service);
     dir.close().context("remove the demo's directory")
