@@ -104,30 +104,14 @@ fn add_row(piece: &mut Closed, place: Place, whole: Share, part: &Part, len_ms: 
     };
     // The draw of an idle device is whoever's who holds it alone.
     let alone = part.share == Share::WHOLE && piece.usage.is_empty();
-    let profile =
-        piece.window.instances.iter().find(|i| Place::instance(i.gpu_instance, i.compute_instance) == place);
-    let profile = profile.map(|instance| instance.profile.clone());
-    let sharing = match (place, part.share == whole) {
-        (Place::DEVICE, true) => Sharing::Whole,
-        (Place::DEVICE, false) => Sharing::TimeSliced,
-        (_, true) => Sharing::Mig,
-        (_, false) => Sharing::MigShared,
-    };
     let reason = match (busy_known, place) {
         (true, _) => Reason::Unspecified,
         (false, Place::DEVICE) => Reason::NotSupported,
         (false, _) => Reason::MigPreHopper,
     };
     let weight = if busy_known { whole } else { part.share };
+    let (held, profile) = held_row(piece, place, whole, part.share, len_ms);
     let row = UsageSlice {
-        start_ms: piece.window.start_ms,
-        end_ms: piece.window.end_ms,
-        gpu_instance: place.gpu_instance,
-        compute_instance: place.compute_instance,
-        sharing: sharing as i32,
-        share_num: part.share.num,
-        share_den: part.share.den,
-        allocated_ms: Some(len_ms),
         resident_ms: Some(0),
         busy_ms: busy_known.then_some(0),
         busy_kind: if busy_known { piece.window.busy_kind } else { BusyKind::Unspecified as i32 },
@@ -135,10 +119,43 @@ fn add_row(piece: &mut Closed, place: Place, whole: Share, part: &Part, len_ms: 
         weight_den: weight.den,
         memory_byte_ms: Some(0),
         energy_mj: piece.window.energy_mj.map(|mj| if alone { mj } else { 0 }),
-        held_quality: Quality::Allocated as i32,
         busy_quality: if busy_known { Quality::Measured as i32 } else { Quality::Unspecified as i32 },
         unknown_reason: reason as i32,
-        ..UsageSlice::default()
+        ..held
     };
     piece.usage.push((row, Some(part.owner.clone()), profile));
+}
+
+/// A row that says only that a share of a place was held for a piece, on a scheduler's word, and the place's profile.
+/// What is unknown of its use is as much as it held.
+pub(super) fn held_row(
+    piece: &Closed,
+    place: Place,
+    whole: Share,
+    share: Share,
+    len_ms: u64,
+) -> (UsageSlice, Option<String>) {
+    let sharing = match (place, share == whole) {
+        (Place::DEVICE, true) => Sharing::Whole,
+        (Place::DEVICE, false) => Sharing::TimeSliced,
+        (_, true) => Sharing::Mig,
+        (_, false) => Sharing::MigShared,
+    };
+    let row = UsageSlice {
+        start_ms: piece.window.start_ms,
+        end_ms: piece.window.end_ms,
+        gpu_instance: place.gpu_instance,
+        compute_instance: place.compute_instance,
+        sharing: sharing as i32,
+        share_num: share.num,
+        share_den: share.den,
+        allocated_ms: Some(len_ms),
+        weight_num: share.num,
+        weight_den: share.den,
+        held_quality: Quality::Allocated as i32,
+        ..UsageSlice::default()
+    };
+    let instance =
+        piece.window.instances.iter().find(|i| Place::instance(i.gpu_instance, i.compute_instance) == place);
+    (row, instance.map(|instance| instance.profile.clone()))
 }
