@@ -28,6 +28,12 @@ pub mod key {
     pub const USER: &str = "user";
     /// Virtual machine id of a vGPU.
     pub const VM_ID: &str = "vm_id";
+    /// Image that a container was started from, as its runtime names it.
+    pub const IMAGE: &str = "image";
+    /// Before the key of a pod's or a container's label: `label:team`.
+    pub const LABEL: &str = "label:";
+    /// Before the key of a label of the pod's namespace: `namespace_label:cost-centre`.
+    pub const NAMESPACE_LABEL: &str = "namespace_label:";
 }
 
 /// An owner: what kind of thing was started, its identifying attributes, and what was read to know it.

@@ -25,9 +25,11 @@ pub fn of_pod(pod: &PodFacts, container: Option<&str>, cluster: &Cluster) -> Own
     if let Some(class) = &pod.priority_class {
         attributes.insert(PRIORITY_CLASS.into(), class.clone());
     }
-    attributes.extend(pod.labels.iter().map(|(label, value)| (format!("label:{label}"), value.clone())));
+    attributes
+        .extend(pod.labels.iter().map(|(label, value)| (format!("{}{label}", key::LABEL), value.clone())));
     let namespace = cluster.namespaces.get(&pod.namespace).into_iter().flatten();
-    attributes.extend(namespace.map(|(label, value)| (format!("namespace_label:{label}"), value.clone())));
+    attributes
+        .extend(namespace.map(|(label, value)| (format!("{}{label}", key::NAMESPACE_LABEL), value.clone())));
     let hash = pod.static_hash.as_ref().map(|hash| format!(", static pod {hash}")).unwrap_or_default();
     let evidence = format!("API server: pod {} of namespace {}{hash}", pod.name, pod.namespace);
     Owner { kind: OwnerKind::Kubernetes, attributes, evidence }
