@@ -87,16 +87,16 @@ pub fn run(config: Config) -> anyhow::Result<()> {
     serve(&config, published.clone(), clock.clone(), events)?;
     let incarnation = Incarnation(random()?);
     let shipping = start_shipper(&config, &node, &spool, incarnation)?;
-    let procfs = Procfs::new(config.owner.procfs.clone(), config.owner.passwd.clone());
+    let mut procfs = Procfs::new(config.owner.procfs.clone(), config.owner.passwd.clone());
     let schedulers = Schedulers::start(&config)
         .context("[kubernetes] can't be asked; set enabled = \"off\" to go without")?;
     let maker = Maker::new(config.node.cluster.clone(), node.clone(), procfs.boot_id(), incarnation);
     let library = config.nvml.library.clone().map(Into::into);
     let deadline = Duration::from_millis(config.sample.call_deadline_ms);
-    let (absence, until_ms) = Absence::open(&config.spool.directory, &maker.boot_id);
+    let (absence, before) = Absence::open(&config.spool.directory, &maker.boot_id, procfs.booted_ms());
     let mut engine = Engine::new(clock.clone(), config.sample.cadence(), config.sample.busy, maker);
     engine = engine.with_held(schedulers.held());
-    engine.sampler.resume_from(until_ms);
+    engine.sampler.resume_from(before);
     let agent = Agent {
         engine,
         source: ThreadedSource::new(library, clock.clone(), deadline),

@@ -9,6 +9,7 @@ mod call;
 mod events;
 mod gpm;
 mod identity;
+mod links;
 mod mig;
 mod processes;
 mod session;

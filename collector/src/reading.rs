@@ -137,6 +137,19 @@ pub struct Vgpu {
     pub memory_bytes: Option<u64>,
 }
 
+/// Bytes that a device has moved since the driver was loaded; `None` where it doesn't count them.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+pub struct LinkBytes {
+    /// Sent over PCIe.
+    pub pcie_sent: Option<u64>,
+    /// Received over PCIe.
+    pub pcie_received: Option<u64>,
+    /// Payload sent over all NVLinks.
+    pub nvlink_sent: Option<u64>,
+    /// Payload received over all NVLinks.
+    pub nvlink_received: Option<u64>,
+}
+
 /// Everything read of a device that answered.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Gauges {
@@ -169,6 +182,8 @@ pub struct Gauges {
     pub sm_clock_mhz: Option<u32>,
     /// Memory clock in MHz; `None` where this reading didn't ask.
     pub memory_clock_mhz: Option<u32>,
+    /// Bytes over PCIe and NVLink; `None` where this reading didn't ask, or the device counts none.
+    pub links: Option<LinkBytes>,
     /// Activity of the whole device outside MIG.
     #[serde(serialize_with = "field")]
     pub gpm: Field<Gpm>,

@@ -2,7 +2,7 @@
 //!
 //! Pure but for the source and the owner look-up that it is handed: it has no clock, no thread and no file.
 
-use crate::absence::{self, Until};
+use crate::absence::Before;
 use crate::config::{BusySource, Cadence};
 use crate::owner::OwnerLookup;
 use crate::reading::{CallStats, DeviceReading, NodeReading, Plan, Source};
@@ -15,8 +15,8 @@ pub struct Sampler {
     cadence: Cadence,
     busy: BusySource,
     tracks: Vec<Track>,
-    /// How far an earlier collector's windows reach.
-    until_ms: Until,
+    /// What an earlier collector left to go on from.
+    before: Before,
     next_list_ms: i64,
     slow_skipped: u32,
     /// Ticks so far.
@@ -34,7 +34,7 @@ impl Sampler {
             cadence,
             busy,
             tracks: Vec::new(),
-            until_ms: Until::new(),
+            before: Before::default(),
             next_list_ms: i64::MIN,
             slow_skipped: 0,
             ticks: 0,
@@ -43,9 +43,10 @@ impl Sampler {
         }
     }
 
-    /// Goes on where an earlier collector's windows ended: the time in between is a gap.
-    pub fn resume_from(&mut self, until_ms: Until) {
-        self.until_ms = until_ms;
+    /// Goes on where an earlier collector's windows ended: the time in between is a gap, up to a reboot in it known to
+    /// be downtime.
+    pub fn resume_from(&mut self, before: Before) {
+        self.before = before;
     }
 
     /// The devices, in the order in which they were first seen.
@@ -115,16 +116,17 @@ impl Sampler {
 
     fn first_seen(&self, device: &DeviceReading, read_ms: i64) -> Track {
         let identity = device.identity.clone();
-        match absence::gap_start_ms(&self.until_ms, &identity.uuid, read_ms) {
+        match self.before.gap_start_ms(&identity.uuid, read_ms) {
             None => Track::new(identity, self.cadence, self.busy, read_ms),
             Some(since_ms) => {
                 let mig = device.outcome.as_ref().ok().and_then(|gauges| gauges.mig.as_deref());
-                Track::resumed(identity, self.cadence, self.busy, since_ms, mig)
+                let rebooted_ms = self.before.rebooted_ms.map(|at_ms| at_ms.min(read_ms));
+                Track::resumed(identity, self.cadence, self.busy, since_ms, rebooted_ms, mig)
             }
         }
     }
 
-    /// Temperature and clocks aren't asked at every reading: the last answer stands until the next.
+    /// Temperature, clocks and links aren't asked at every reading: the last answer stands until the next.
     fn keep_slow_gauges(&self, reading: &mut NodeReading) {
         for device in &mut reading.devices {
             let before = self.last.devices.iter().find(|d| d.identity.uuid == device.identity.uuid);
@@ -132,6 +134,7 @@ impl Sampler {
                 now.temperature_c = now.temperature_c.or(before.temperature_c);
                 now.sm_clock_mhz = now.sm_clock_mhz.or(before.sm_clock_mhz);
                 now.memory_clock_mhz = now.memory_clock_mhz.or(before.memory_clock_mhz);
+                now.links = now.links.or(before.links);
             }
         }
     }

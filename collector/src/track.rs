@@ -21,10 +21,14 @@ use crate::owner::OwnerLookup;
 use crate::reading::{Field, Gauges, Identity, Instance};
 use crate::slice::{self, Carry, Closed, RowSum, Slice, State};
 use residency::{Resident, Stay};
+use schema::units::HOUR_MS;
 use schema::wire::{BusyKind, Reason};
 use shape::{boundaries, shape};
 use span::Span;
 use std::sync::Arc;
+
+/// No row straddles a quarter hour: billing zones and prices change on them.
+const QUARTER_MS: i64 = HOUR_MS / 4;
 
 /// A reading later than this many periods after the last says nothing of the time in between.
 const GAP_PERIODS_X10: i64 = 25;
@@ -75,18 +79,23 @@ impl Track {
         }
     }
 
-    /// A device of which an earlier collector's windows reach to `since_ms`: the time from there on is a gap. `mig` is
-    /// what the first reading says of its instances.
+    /// A device of which an earlier collector's windows reach to `since_ms`: the time from there on is a gap. Up to
+    /// `rebooted_ms`, where there is one, the node was down. `mig` is what the first reading says of its instances.
     pub fn resumed(
         identity: Arc<Identity>,
         settings: Cadence,
         busy_source: BusySource,
         since_ms: i64,
+        rebooted_ms: Option<i64>,
         mig: Option<&[Instance]>,
     ) -> Self {
         let shape = Arc::new(shape(&identity, mig));
         let new = Self::new(identity, settings, busy_source, since_ms);
-        Self { shape, failing: Reason::CollectorStopped, ..new }
+        let mut track = Self { shape, failing: Reason::CollectorStopped, ..new };
+        if let Some(at_ms) = rebooted_ms {
+            track.hole(at_ms, State::Unavailable(Reason::NodeFailed));
+        }
+        track
     }
 
     /// Whether it needs a process list at the next reading to be taken up again.
@@ -343,11 +352,10 @@ impl Track {
         if to_ms <= from_ms {
             return;
         }
-        for piece in schema::window::Window::new(from_ms, to_ms).cut_at(&boundaries(
-            from_ms,
-            to_ms,
-            self.settings.window_ms,
-        )) {
+        // Nothing changes in it: a long one needs no finer cut than the ledger's.
+        let step_ms = if to_ms - from_ms > HOUR_MS { QUARTER_MS } else { self.settings.window_ms };
+        for piece in schema::window::Window::new(from_ms, to_ms).cut_at(&boundaries(from_ms, to_ms, step_ms))
+        {
             self.push(Slice {
                 start_ms: piece.start_ms,
                 end_ms: piece.end_ms,

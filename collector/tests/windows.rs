@@ -1,5 +1,6 @@
 //! Windows tile a device's time exactly, whatever happens to the device, its layout and the clock.
 
+use collector::absence::Before;
 use collector::batch::Maker;
 use collector::clock::ManualClock;
 use collector::config::{BusySource, Sample};
@@ -69,6 +70,7 @@ impl Scripted {
             temperature_c: None,
             sm_clock_mhz: None,
             memory_clock_mhz: None,
+            links: None,
             gpm: Err(Reason::NotSupported),
             mig: self.layout.as_ref().map(|ids| ids.iter().map(instance).collect()),
             xids: Vec::new(),
@@ -123,10 +125,15 @@ struct Story {
 
 impl Story {
     fn begin() -> Self {
+        Self::begin_after(Before::default())
+    }
+
+    fn begin_after(before: Before) -> Self {
         let clock = ManualClock::at(T0);
         let maker = Maker::new("c".into(), "n".into(), "b".into(), Incarnation(1));
-        let engine =
+        let mut engine =
             Engine::new(Arc::new(clock.clone()), Sample::default().cadence(), BusySource::default(), maker);
+        engine.sampler.resume_from(before);
         let mut story = Self { source: Scripted::new(&clock), clock, engine, batches: Vec::new() };
         story.tick();
         story
@@ -154,9 +161,10 @@ impl Story {
             windows.windows(2).all(|pair| pair[0].end_ms == pair[1].start_ms),
             "windows tile: {windows:#?}"
         );
-        let in_one_minute =
-            |w: &DeviceWindow| w.start_ms.div_euclid(60_000) == (w.end_ms - 1).div_euclid(60_000);
-        assert!(windows.iter().all(in_one_minute));
+        let in_one = |length_ms: i64, w: &DeviceWindow| {
+            w.start_ms.div_euclid(length_ms) == (w.end_ms - 1).div_euclid(length_ms)
+        };
+        assert!(windows.iter().all(|w| in_one(900_000, w) && (w.observed_ms == 0 || in_one(60_000, w))));
         let sequences: Vec<u64> = self.batches.iter().map(|b| b.sequence).collect();
         assert!(sequences.iter().copied().eq(0..sequences.len() as u64), "without holes");
         (windows, self.batches)
@@ -259,4 +267,20 @@ fn steps_of_the_clock_neither_overlap_nor_lose_time() {
     let gaps: Vec<Reason> = batches.iter().flat_map(|b| &b.gaps).map(|g| g.reason()).collect();
     assert!(gaps.contains(&Reason::ClockStep));
     assert_eq!(windows.first().expect("windows").start_ms, T0);
+}
+
+#[test]
+fn a_reboot_is_downtime_up_to_the_boot_and_unobserved_from_there_to_the_first_reading() {
+    let (stopped_ms, booted_ms) = (T0 - 5 * 3_600_000 + 1_000, T0 - 90_000);
+    let until_ms = [("GPU-1".to_owned(), stopped_ms)].into();
+    let mut story = Story::begin_after(Before { until_ms, rebooted_ms: Some(booted_ms) });
+    story.pass(60);
+    let (windows, batches) = story.end();
+    assert_eq!(windows.first().expect("windows").start_ms, stopped_ms);
+    let down: i64 = windows.iter().map(|w| i64::try_from(w.unavailable_ms).expect("some hours")).sum();
+    assert_eq!((down, observed(&windows)), (booted_ms - stopped_ms, 60_000));
+    assert!(windows.iter().all(|w| (w.unavailable_ms > 0) == (w.reason() == Reason::NodeFailed)));
+    let gaps: i64 = batches.iter().flat_map(|b| &b.gaps).map(|g| g.end_ms - g.start_ms).sum();
+    assert_eq!(gaps, T0 - booted_ms);
+    assert!(windows.len() < 30, "a long gap is cut no finer than the ledger needs: {}", windows.len());
 }

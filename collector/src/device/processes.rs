@@ -109,9 +109,11 @@ impl Lists {
 fn merge(all: &mut Vec<Process>, listed: &[nvmlProcessInfo_t], mps_client: bool) {
     for info in listed.iter().filter(|info| info.pid != 0) {
         let known = |id: u32| (id != NO_ID).then_some(id);
+        // A context takes memory: 0 is of a process whose memory is managed where NVML doesn't see it.
+        let memory_known = !matches!(info.usedGpuMemory, 0 | NO_MEMORY);
         let process = Process {
             pid: info.pid,
-            memory_bytes: (info.usedGpuMemory != NO_MEMORY).then_some(info.usedGpuMemory),
+            memory_bytes: memory_known.then_some(info.usedGpuMemory),
             gpu_instance: known(info.gpuInstanceId),
             compute_instance: known(info.computeInstanceId),
             mps_client,

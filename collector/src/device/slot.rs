@@ -3,6 +3,7 @@
 use super::call::{Calls, Code, Unsupported, nvml};
 use super::gpm::{Pairs, Target};
 use super::identity;
+use super::links;
 use super::mig::Layout;
 use super::processes::Lists;
 use super::utilization::{self, Samples};
@@ -149,6 +150,7 @@ impl Slot {
             }),
             sm_clock_mhz: self.slow(plan, "sm_clock", || clock(calls, handle, CLOCKS[0])),
             memory_clock_mhz: self.slow(plan, "memory_clock", || clock(calls, handle, CLOCKS[1])),
+            links: self.slow(plan, "links", || links::read(calls, handle)),
             gpm,
             mig,
             xids,
@@ -171,12 +173,12 @@ impl Slot {
         answer
     }
 
-    fn slow(
+    fn slow<T>(
         &mut self,
         plan: &Plan,
         what: &'static str,
-        ask: impl FnOnce() -> Result<u32, Code>,
-    ) -> Option<u32> {
+        ask: impl FnOnce() -> Result<T, Code>,
+    ) -> Option<T> {
         if plan.slow_gauges { self.unsupported.ask(what, ask).ok() } else { None }
     }
 }

@@ -66,9 +66,16 @@ pub fn places(claims: &[&Claim]) -> Vec<(Place, Share)> {
 /// Puts the claims on the piece's rows.
 pub fn hold(piece: &mut Closed, claims: &[&Claim]) {
     let len_ms = u64::try_from(piece.window.end_ms - piece.window.start_ms).expect("a piece has a length");
+    // What isn't known is somebody's who is there, or nobody's: where nobody's is none, an empty instance's use is known.
+    let instances_known = piece.window.free_unknown_ms == 0;
     for (place, whole) in places(claims) {
         let (parts, over) = parts(claims, place);
         piece.window.oversubscribed |= over;
+        let use_known = match place {
+            Place::DEVICE => piece.window.busy_ms.is_some(),
+            _ => instances_known,
+        };
+        let is_empty = !piece.usage.iter().any(|(row, ..)| is_at(row, place));
         // Somebody who is there without having been given the place holds nothing of it.
         for (row, owner, _) in &mut piece.usage {
             if owner.is_some() && is_at(row, place) {
@@ -86,7 +93,12 @@ pub fn hold(piece: &mut Closed, claims: &[&Claim]) {
                     let quality = if part.share == whole { Quality::Measured } else { Quality::Allocated };
                     row.held_quality = quality as i32;
                 }
-                None => add_row(piece, place, whole, &part, len_ms),
+                None => {
+                    add_row(piece, place, whole, &part, use_known);
+                    if is_empty && !use_known {
+                        no_longer_free(piece, part.share, len_ms);
+                    }
+                }
             }
         }
     }
@@ -96,30 +108,33 @@ fn is_at(row: &UsageSlice, place: Place) -> bool {
     row.gpu_instance == place.gpu_instance && row.compute_instance == place.compute_instance
 }
 
+/// What is unknown of a place's use is its holder's now: it isn't told as nobody's too.
+fn no_longer_free(piece: &mut Closed, share: Share, len_ms: u64) {
+    let held_ms = (len_ms * u64::from(share.num)).div_ceil(u64::from(share.den));
+    piece.window.free_unknown_ms = piece.window.free_unknown_ms.saturating_sub(held_ms);
+}
+
 /// A row for a holder without a process: what it used is known to be nothing where the place's use is known.
-fn add_row(piece: &mut Closed, place: Place, whole: Share, part: &Part, len_ms: u64) {
-    let busy_known = match place {
-        Place::DEVICE => piece.window.busy_ms.is_some(),
-        _ => piece.device.gpm && piece.window.free_unknown_ms == 0,
-    };
+fn add_row(piece: &mut Closed, place: Place, whole: Share, part: &Part, use_known: bool) {
+    let len_ms = u64::try_from(piece.window.end_ms - piece.window.start_ms).expect("a piece has a length");
     // The draw of an idle device is whoever's who holds it alone.
     let alone = part.share == Share::WHOLE && piece.usage.is_empty();
-    let reason = match (busy_known, place) {
+    let reason = match (use_known, place) {
         (true, _) => Reason::Unspecified,
         (false, Place::DEVICE) => Reason::NotSupported,
         (false, _) => Reason::MigPreHopper,
     };
-    let weight = if busy_known { whole } else { part.share };
+    let weight = if use_known { whole } else { part.share };
     let (held, profile) = held_row(piece, place, whole, part.share, len_ms);
     let row = UsageSlice {
         resident_ms: Some(0),
-        busy_ms: busy_known.then_some(0),
-        busy_kind: if busy_known { piece.window.busy_kind } else { BusyKind::Unspecified as i32 },
+        busy_ms: use_known.then_some(0),
+        busy_kind: if use_known { piece.window.busy_kind } else { BusyKind::Unspecified as i32 },
         weight_num: weight.num,
         weight_den: weight.den,
         memory_byte_ms: Some(0),
         energy_mj: piece.window.energy_mj.map(|mj| if alone { mj } else { 0 }),
-        busy_quality: if busy_known { Quality::Measured as i32 } else { Quality::Unspecified as i32 },
+        busy_quality: if use_known { Quality::Measured as i32 } else { Quality::Unspecified as i32 },
         unknown_reason: reason as i32,
         ..held
     };

@@ -294,3 +294,23 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn an_instance_of_unknown_use_that_is_held_is_its_holders_unknown_and_nobody_elses() {
+    let mut piece = minute(&[]);
+    piece.window.mig = true;
+    piece.window.busy_ms = None;
+    let instance = |gpu_instance: u32, slices: u32| MigInstance {
+        gpu_instance,
+        uuid: format!("MIG-{gpu_instance}"),
+        slices,
+        ..MigInstance::default()
+    };
+    piece.window.instances = vec![instance(1, 3), instance(2, 4)];
+    piece.window.free_unknown_ms = 60_000;
+    let claim = given(DeviceName::MigUuid("MIG-1".into()), "1", (1, 1), 0, None);
+    let [piece] = &apply(piece, &[word(60, vec![claim])])[..] else { panic!("one piece") };
+    let (row, ..) = &piece.usage[0];
+    assert_eq!((row.busy_ms, row.share_num, row.share_den), (None, 3, 7));
+    assert_eq!(piece.window.free_unknown_ms, 60_000 - (60_000u64 * 3).div_ceil(7));
+}

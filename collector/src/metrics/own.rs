@@ -71,10 +71,34 @@ fn devices(text: &mut Text, node: &str, reading: &NodeReading) {
         text.sample(&[("node", node), ("gpu_uuid", &device.identity.uuid)], u8::from(device.outcome.is_ok()));
     }
     type Gauge = fn(&Gauges) -> Option<f64>;
-    let gauges: [(&'static str, &'static str, &'static str, Gauge); 13] = [
+    let gauges: [(&'static str, &'static str, &'static str, Gauge); 17] = [
         ("slicemeter_gpu_energy_joules_total", "counter", "Energy since the driver was loaded.", |g| {
             Some(g.energy_mj.ok()? as f64 / 1e3)
         }),
+        (
+            "slicemeter_gpu_pcie_sent_bytes_total",
+            "counter",
+            "Bytes sent over PCIe since the driver was loaded.",
+            |g| Some(g.links?.pcie_sent? as f64),
+        ),
+        (
+            "slicemeter_gpu_pcie_received_bytes_total",
+            "counter",
+            "Bytes received over PCIe since the driver was loaded.",
+            |g| Some(g.links?.pcie_received? as f64),
+        ),
+        (
+            "slicemeter_gpu_nvlink_sent_bytes_total",
+            "counter",
+            "Payload sent over all NVLinks since the driver was loaded.",
+            |g| Some(g.links?.nvlink_sent? as f64),
+        ),
+        (
+            "slicemeter_gpu_nvlink_received_bytes_total",
+            "counter",
+            "Payload received over all NVLinks since the driver was loaded.",
+            |g| Some(g.links?.nvlink_received? as f64),
+        ),
         ("slicemeter_gpu_power_watts", "gauge", "Power draw.", |g| Some(f64::from(g.power_mw.ok()?) / 1e3)),
         ("slicemeter_gpu_temperature_celsius", "gauge", "Core temperature.", |g| {
             g.temperature_c.map(f64::from)

@@ -4,7 +4,8 @@ use super::*;
 use crate::config::{BusySource, Sample};
 use crate::owner::{OwnerLookup, OwnerRecord, ProcessOwner};
 use crate::reading::{
-    BusySample, DeviceReading, Gauges, Gpm, Identity, Instance, Memory, NodeReading, Plan, Process, Source,
+    BusySample, DeviceReading, Gauges, Gpm, Identity, Instance, LinkBytes, Memory, NodeReading, Plan,
+    Process, Source,
 };
 use crate::sampler::Sampler;
 use schema::owner::{Owner, key};
@@ -56,6 +57,7 @@ fn gauges() -> Gauges {
         temperature_c: Some(36),
         sm_clock_mhz: Some(1980),
         memory_clock_mhz: Some(2619),
+        links: Some(LinkBytes { pcie_sent: Some(1 << 32), pcie_received: Some(7), ..LinkBytes::default() }),
         gpm: Ok(gpm),
         mig: None,
         xids: Vec::new(),

@@ -69,14 +69,19 @@ impl Procfs {
         Some((name, ticks))
     }
 
-    /// Start instant; second-granular boot time makes it up to a second early.
-    fn started_ms(&mut self, ticks: u64) -> Option<i64> {
+    /// When the node was booted, Unix milliseconds; whole seconds, up to one early.
+    pub fn booted_ms(&mut self) -> Option<i64> {
         if self.boot_s.is_none() {
             self.boot_s = self.read("stat").and_then(|stat| {
                 stat.lines().find_map(|line| line.strip_prefix("btime ")?.trim().parse().ok())
             });
         }
-        Some(self.boot_s? * 1000 + i64::try_from(ticks).ok()? * 1000 / TICKS_PER_S)
+        self.boot_s?.checked_mul(1000)
+    }
+
+    /// Start instant; second-granular boot time makes it up to a second early.
+    fn started_ms(&mut self, ticks: u64) -> Option<i64> {
+        Some(self.booted_ms()? + i64::try_from(ticks).ok()? * 1000 / TICKS_PER_S)
     }
 
     /// Real user id.
