@@ -36,6 +36,7 @@ pub fn quality(quality: Quality) -> &'static str {
         Quality::Measured => "measured",
         Quality::Allocated => "allocated",
         Quality::Estimated => "estimated",
+        Quality::MeasuredByDcgm => "measured (dcgm)",
         Quality::Unspecified => "quality unknown to this version",
     }
 }
@@ -47,6 +48,7 @@ pub fn line_quality(key: &LineKey) -> String {
     }
     match (key.quality, key.busy_quality) {
         (Quality::Measured, Quality::Estimated) => "estimated busy".into(),
+        (held, busy @ Quality::MeasuredByDcgm) => format!("{}, busy {}", quality(held), quality(busy)),
         (held, _) => quality(held).into(),
     }
 }

@@ -5,9 +5,11 @@ use crate::absence::Absence;
 use crate::batch::Maker;
 use crate::clock::{Clock, SystemClock};
 use crate::config::Config;
+use crate::dcgm::WithDcgm;
 use crate::device::ThreadedSource;
 use crate::http;
 use crate::metrics::{self, OwnInput, UsageTotals};
+use crate::mps::WithMps;
 use crate::node::Engine;
 use crate::owner::Procfs;
 use crate::reading::Source;
@@ -49,8 +51,8 @@ struct Agent {
     node: String,
     clock: Arc<SystemClock>,
     engine: Engine,
-    source: ThreadedSource,
-    owners: JobClaims<Procfs>,
+    source: WithDcgm<ThreadedSource>,
+    owners: WithMps<JobClaims<Procfs>>,
     schedulers: Schedulers,
     spool: Arc<Mutex<Spool>>,
     shipping: Option<(Sender<()>, Arc<Mutex<ShipperStats>>)>,
@@ -88,8 +90,7 @@ pub fn run(config: Config) -> anyhow::Result<()> {
     let incarnation = Incarnation(random()?);
     let shipping = start_shipper(&config, &node, &spool, incarnation)?;
     let mut procfs = Procfs::new(config.owner.procfs.clone(), config.owner.passwd.clone());
-    let schedulers = Schedulers::start(&config)
-        .context("[kubernetes] can't be asked; set enabled = \"off\" to go without")?;
+    let schedulers = Schedulers::start(&config)?;
     let maker = Maker::new(config.node.cluster.clone(), node.clone(), procfs.boot_id(), incarnation);
     let library = config.nvml.library.clone().map(Into::into);
     let deadline = Duration::from_millis(config.sample.call_deadline_ms);
@@ -99,7 +100,7 @@ pub fn run(config: Config) -> anyhow::Result<()> {
     engine.sampler.resume_from(before);
     let agent = Agent {
         engine,
-        source: ThreadedSource::new(library, clock.clone(), deadline),
+        source: schedulers.source(ThreadedSource::new(library, clock.clone(), deadline)),
         node,
         clock,
         owners: schedulers.owners(procfs, &config),
@@ -292,6 +293,10 @@ impl Agent {
         }
     }
 
+    fn procfs(&self) -> &Procfs {
+        self.owners.inner().inner()
+    }
+
     fn publish(&self) {
         let spool = locked(&self.spool).stats();
         let shipper = self.shipping.as_ref().map(|(_, stats)| locked(stats).clone());
@@ -305,7 +310,7 @@ impl Agent {
         if self.engine.sampler.tracks().is_empty() {
             not_ready.push("no GPU was seen yet".to_owned());
         }
-        not_ready.extend(self.owners.inner().wrong_place().map(|place| place.to_string()));
+        not_ready.extend(self.procfs().wrong_place().map(|place| place.to_string()));
         not_ready.extend(self.schedulers.not_ready(self.clock.wall_ms()));
         let mut own = metrics::render_own(&OwnInput {
             node: &self.node,
@@ -316,8 +321,8 @@ impl Agent {
             xids: &self.xids,
             tick_s: self.tick_s,
             clock_steps: self.engine.clock_steps,
-            owners_unresolved: self.owners.inner().unresolved(),
-            parked_threads: self.source.parked(),
+            owners_unresolved: self.procfs().unresolved(),
+            parked_threads: self.source.inner().parked(),
             read_at_s: self.read_at_s,
         });
         own.push_str(&self.schedulers.render(&self.node, self.clock.wall_ms()));

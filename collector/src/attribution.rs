@@ -5,9 +5,11 @@
 
 mod busy;
 mod energy;
+mod scale;
 
 pub use busy::{Busy, BusyInput, InstanceBusy, RowBusy, attribute_busy};
 pub use energy::{EnergyInput, attribute_energy};
+pub use scale::scale;
 
 use crate::owner::OwnerRecord;
 use schema::share::Share;
@@ -57,6 +59,13 @@ impl Shape {
     }
 }
 
+/// A client of an MPS server.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct MpsClient {
+    /// Active-thread percentage: 1 to 100, and 100 is no limit. `None` where nobody says.
+    pub threads_percent: Option<u32>,
+}
+
 /// Somebody who is there.
 #[derive(Debug, Clone)]
 pub struct Holder {
@@ -64,8 +73,8 @@ pub struct Holder {
     pub owner: Arc<OwnerRecord>,
     /// Where it is.
     pub place: Place,
-    /// It is a client of an MPS server.
-    pub mps_client: bool,
+    /// It is a client of an MPS server; the part of the device's threads that it may use, where that is known.
+    pub mps: Option<MpsClient>,
     /// It is a virtual machine, and so many of its vGPU's type fit on the device.
     pub vgpu_slots: Option<Option<u32>>,
 }
@@ -100,14 +109,54 @@ pub fn divide(shape: &Shape, holders: &[Holder]) -> (Vec<Row>, bool) {
             }
             (rows, false)
         }
-        None if holders.iter().any(|holder| holder.vgpu_slots.is_some()) => divide_vgpu(holders),
+        None if holders.iter().any(|holder| holder.vgpu_slots.is_some()) => {
+            let rows =
+                equal(holders, Place::DEVICE, Share::WHOLE, Sharing::Vgpu, Sharing::Vgpu, Quality::Measured);
+            // A machine holds the slots of its vGPUs' types.
+            let slots = |h: &Holder| Some(Share::new(1, h.vgpu_slots.flatten()?.max(1)));
+            entitled(rows, holders, Quality::Measured, slots)
+        }
+        None if holders.iter().any(|holder| holder.mps.is_some()) => {
+            let rows =
+                equal(holders, Place::DEVICE, Share::WHOLE, Sharing::Mps, Sharing::Mps, Quality::Measured);
+            let limit = |h: &Holder| h.mps?.threads_percent;
+            if holders.iter().all(|h| limit(h).is_none_or(|percent| percent >= 100)) {
+                return (rows, false);
+            }
+            entitled(rows, holders, Quality::Allocated, |h| Some(Share::new(limit(h)?.clamp(1, 100), 100)))
+        }
         None => {
-            let mps = holders.iter().any(|holder| holder.mps_client);
-            let several = if mps { Sharing::Mps } else { Sharing::TimeSliced };
-            let alone = if mps { Sharing::Mps } else { Sharing::Whole };
-            (equal(holders, Place::DEVICE, Share::WHOLE, alone, several, Quality::Measured), false)
+            let rows = equal(
+                holders,
+                Place::DEVICE,
+                Share::WHOLE,
+                Sharing::Whole,
+                Sharing::TimeSliced,
+                Quality::Measured,
+            );
+            (rows, false)
         }
     }
+}
+
+/// The rows with the shares that their holders are entitled to, scaled to the device where they exceed it. Where one of
+/// them isn't known, the parts stay equal.
+fn entitled(
+    mut rows: Vec<Row>,
+    holders: &[Holder],
+    quality: Quality,
+    of: impl Fn(&Holder) -> Option<Share>,
+) -> (Vec<Row>, bool) {
+    let of_row = |row: &Row| {
+        let own = holders.iter().filter(|h| h.owner.workload == row.owner.workload);
+        own.map(&of).collect::<Option<Vec<Share>>>()
+    };
+    let Some(all) = rows.iter().map(of_row).collect::<Option<Vec<_>>>() else { return (rows, false) };
+    let (shares, over) = scale(&all);
+    for (row, share) in rows.iter_mut().zip(shares) {
+        (row.share, row.quality) = (share, quality);
+    }
+    (rows, over)
 }
 
 /// Distinct owners of a place hold it equally: nothing on the node says otherwise.
@@ -135,33 +184,6 @@ fn equal(
             quality: if count == 1 { alone } else { Quality::Estimated },
         })
         .collect()
-}
-
-/// Virtual machines hold the slots of their types; where those aren't known or don't fit, equal parts.
-fn divide_vgpu(holders: &[Holder]) -> (Vec<Row>, bool) {
-    let mut rows =
-        equal(holders, Place::DEVICE, Share::WHOLE, Sharing::Vgpu, Sharing::Vgpu, Quality::Measured);
-    let slots: Option<Vec<u32>> = rows
-        .iter()
-        .map(|row| {
-            let own = holders.iter().filter(|h| h.owner.workload == row.owner.workload);
-            // One machine with several vGPUs holds as many slots; its first type's size stands for all.
-            own.map(|h| h.vgpu_slots.flatten())
-                .collect::<Option<Vec<u32>>>()
-                .filter(|s| s.len() == 1)
-                .map(|s| s[0])
-        })
-        .collect();
-    let Some(slots) = slots else { return (rows, false) };
-    let parts: u64 = slots.iter().map(|slots| 1_000_000 / u64::from((*slots).max(1))).sum();
-    if parts > 1_000_000 {
-        return (rows, true);
-    }
-    for (row, slots) in rows.iter_mut().zip(slots) {
-        row.share = Share::new(1, slots.max(1));
-        row.quality = Quality::Measured;
-    }
-    (rows, false)
 }
 
 #[cfg(test)]

@@ -1,8 +1,12 @@
 //! The configuration file: one struct per concern, every setting with its meaning, unit and default. Unknown keys are
 //! refused, contradictions stop the start, and every error names the file, the key and what to do.
 
+mod dcgm;
+mod mps;
 mod slurm;
 
+pub use dcgm::Dcgm;
+pub use mps::Mps;
 pub use slurm::Slurm;
 
 use crate::kubernetes::KubernetesConfig;
@@ -34,6 +38,10 @@ pub struct Config {
     pub server: Option<Server>,
     /// How Slurm is asked; without it, it isn't.
     pub slurm: Option<Slurm>,
+    /// How MPS control daemons are asked; without it, they aren't.
+    pub mps: Option<Mps>,
+    /// The DCGM exporter that is read; without it, none is.
+    pub dcgm: Option<Dcgm>,
     /// What is served on the node.
     #[serde(default)]
     pub http: Http,
@@ -305,6 +313,12 @@ impl Config {
             return wrong(bad.key(), bad.to_string(), bad.remedy());
         }
         if let Some((key, problem, remedy)) = self.slurm.as_ref().and_then(Slurm::problem) {
+            return wrong(key, problem, remedy);
+        }
+        if let Some((key, problem, remedy)) = self.mps.as_ref().and_then(Mps::problem) {
+            return wrong(key, problem, remedy);
+        }
+        if let Some((key, problem, remedy)) = self.dcgm.as_ref().and_then(Dcgm::problem) {
             return wrong(key, problem, remedy);
         }
         if !matches!(self.http.dcgm_host_label.as_str(), "Hostname" | "hostname") {

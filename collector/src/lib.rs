@@ -13,7 +13,13 @@ pub mod reading;
 
 pub mod device;
 
+pub mod dcgm;
+
 pub mod owner;
+
+mod command;
+
+pub mod mps;
 
 pub mod allocation;
 

@@ -9,6 +9,7 @@ pub use cgroup::{Layer, layers};
 pub use place::WrongPlace;
 pub use procfs::Procfs;
 
+use crate::attribution::MpsClient;
 use schema::id::WorkloadId;
 use schema::owner::{Owner, OwnerKind};
 use std::collections::BTreeMap;
@@ -55,4 +56,12 @@ pub trait OwnerLookup: Send {
     fn lookup(&mut self, pid: u32) -> ProcessOwner;
     /// Forgets processes that aren't in this list.
     fn keep_only(&mut self, pids: &[u32]);
+    /// What is known of a process as a client of an MPS server besides what the driver lists; `None` where nothing is.
+    fn mps_client(&mut self, _pid: u32, _start_ticks: u64) -> Option<MpsClient> {
+        None
+    }
+    /// Clients of this MPS server on this device that a control daemon knows; the driver may list the server alone.
+    fn mps_clients_of(&self, _server_pid: u32, _device_uuid: &str) -> Vec<u32> {
+        Vec::new()
+    }
 }

@@ -2,7 +2,7 @@
 //!
 //! A value that couldn't be read is an `Err` with the reason, never a zero.
 
-use schema::wire::Reason;
+use schema::wire::{BusyKind, Reason};
 use serde::Serialize;
 use std::sync::Arc;
 
@@ -95,6 +95,16 @@ pub struct Gpm {
     pub graphics: Option<f64>,
 }
 
+/// Activity of a GPU instance by another witness than NVML.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Activity {
+    /// What it is a fraction of.
+    #[serde(serialize_with = "busy_kind")]
+    pub kind: BusyKind,
+    /// 0 to 1.
+    pub ratio: f64,
+}
+
 /// One MIG compute instance.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Instance {
@@ -120,6 +130,8 @@ pub struct Instance {
     pub gpm: Field<Gpm>,
     /// Activity of this compute instance alone, asked only where the GPU instance has several.
     pub own_gpm: Option<Gpm>,
+    /// Activity of the GPU instance by a DCGM exporter on the node, where the device itself doesn't tell.
+    pub dcgm: Option<Activity>,
 }
 
 /// A virtual GPU of a hypervisor.
@@ -311,6 +323,10 @@ fn shown<T>(value: &Field<T>) -> Shown<'_, T> {
 
 fn field<T: Serialize, S: serde::Serializer>(value: &Field<T>, s: S) -> Result<S::Ok, S::Error> {
     shown(value).serialize(s)
+}
+
+fn busy_kind<S: serde::Serializer>(kind: &BusyKind, s: S) -> Result<S::Ok, S::Error> {
+    format!("{kind:?}").serialize(s)
 }
 
 fn shared<T: Serialize, S: serde::Serializer>(value: &Arc<T>, s: S) -> Result<S::Ok, S::Error> {

@@ -1,12 +1,15 @@
-//! The schedulers of this node that are asked: their threads, their boards, and what of the agent rests on them.
+//! Everybody on this node who is asked beside the driver: schedulers, whose boards say who holds what, MPS control
+//! daemons, who say which processes are their clients, and a DCGM exporter. Their threads, and what of the agent rests on them.
 
 use crate::allocation::Board;
 use crate::clock::{Clock, SystemClock};
 use crate::config::Config;
+use crate::dcgm::{self, WithDcgm};
 use crate::held::Held;
 use crate::kubernetes;
+use crate::mps::{self, WithMps};
 use crate::owner::Procfs;
-use crate::reading::NodeReading;
+use crate::reading::{NodeReading, Source};
 use crate::slurm::{self, JobClaims};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -28,6 +31,27 @@ pub struct Schedulers {
     wait_ms: i64,
     slurm: Option<(slurm::Witness, Board)>,
     kubernetes: Option<Kubernetes>,
+    mps: Option<mps::Witness>,
+    dcgm: Option<dcgm::Witness>,
+}
+
+/// Why nobody can be asked.
+#[derive(Debug, thiserror::Error)]
+pub enum StartError {
+    /// Kubernetes can't.
+    #[error("[kubernetes] can't be asked; set enabled = \"off\" to go without")]
+    Kubernetes(#[from] kubernetes::StartError),
+    /// A thread can't be started.
+    #[error(
+        "a thread for [{section}] can't be started; raise the limit of threads, or leave the section out"
+    )]
+    Thread {
+        /// `mps` or `dcgm`.
+        section: &'static str,
+        /// Why.
+        #[source]
+        source: std::io::Error,
+    },
 }
 
 struct Kubernetes {
@@ -41,8 +65,8 @@ impl Schedulers {
     /// Starts asking what the configuration says should be asked.
     ///
     /// # Errors
-    /// Kubernetes' threads can't be started.
-    pub fn start(config: &Config) -> Result<Self, kubernetes::StartError> {
+    /// A thread can't be started.
+    pub fn start(config: &Config) -> Result<Self, StartError> {
         let mut schedulers = Self::default();
         let env = |name: &str| std::env::var(name).ok();
         if config.kubernetes.is_wanted(env) {
@@ -63,6 +87,13 @@ impl Schedulers {
             let witness = slurm::Witness::start(settings, board.clone(), || SystemClock.wall_ms());
             schedulers.listen_to(board.clone(), slurm.wait_ms());
             schedulers.slurm = Some((witness, board));
+        }
+        let thread = |section| move |source| StartError::Thread { section, source };
+        if let Some(mps) = &config.mps {
+            schedulers.mps = Some(mps::Witness::start(mps.settings()).map_err(thread("mps"))?);
+        }
+        if let Some(dcgm) = &config.dcgm {
+            schedulers.dcgm = Some(dcgm::Witness::start(dcgm.settings()).map_err(thread("dcgm"))?);
         }
         Ok(schedulers)
     }
@@ -94,10 +125,17 @@ impl Schedulers {
         }
     }
 
-    /// Owners from `/proc`, with the claims that a scheduler can check.
-    pub fn owners(&self, procfs: Procfs, config: &Config) -> JobClaims<Procfs> {
+    /// Owners from `/proc`, with the claims that a scheduler can check and the clients that MPS daemons know.
+    pub fn owners(&self, procfs: Procfs, config: &Config) -> WithMps<JobClaims<Procfs>> {
         let board = self.slurm.as_ref().map(|(_, board)| board.clone());
-        JobClaims::new(procfs, config.owner.procfs.clone(), board)
+        let claims = JobClaims::new(procfs, config.owner.procfs.clone(), board);
+        let clients = self.mps.as_ref().map(|witness| witness.clients().clone());
+        WithMps::new(claims, config.owner.procfs.clone(), clients)
+    }
+
+    /// Readings with the evidence of a DCGM exporter.
+    pub fn source<S: Source>(&self, inner: S) -> WithDcgm<S> {
+        WithDcgm::new(inner, self.dcgm.as_ref().map(|witness| witness.evidence().clone()))
     }
 
     /// Tells the witnesses what devices there are: shares of memory need their size.
@@ -125,6 +163,12 @@ impl Schedulers {
         {
             missing.push(format!("Slurm: held time comes from processes only: {error}"));
         }
+        if let Some(error) = self.mps.as_ref().and_then(mps::Witness::last_error) {
+            missing.push(format!("MPS: clients are those that the driver lists, in equal parts: {error}"));
+        }
+        if let Some(error) = self.dcgm.as_ref().and_then(dcgm::Witness::last_error) {
+            missing.push(format!("DCGM: the use of MIG instances before Hopper is unknown: {error}"));
+        }
         missing
     }
 
@@ -141,6 +185,12 @@ impl Schedulers {
         }
         if let Some((witness, _)) = &self.slurm {
             page.push_str(&witness.health().render(node));
+        }
+        if let Some(witness) = &self.mps {
+            page.push_str(&witness.render(node));
+        }
+        if let Some(witness) = &self.dcgm {
+            page.push_str(&witness.render(node));
         }
         page
     }

@@ -52,6 +52,8 @@ pub struct Slice {
     pub device_busy_ns: Option<u64>,
     /// What busy means.
     pub busy_kind: BusyKind,
+    /// Busy time comes from a DCGM exporter.
+    pub by_dcgm: bool,
     /// Growth of the energy counter; `None` where it has none.
     pub energy_mj: Option<u64>,
     /// The counter was reset.
@@ -76,6 +78,7 @@ impl Slice {
             && self.device_busy_ns.is_some() == next.device_busy_ns.is_some()
             && self.free_unknown_slices == next.free_unknown_slices
             && self.busy_kind == next.busy_kind
+            && self.by_dcgm == next.by_dcgm
     }
 
     /// Adds the stretch that follows.
@@ -196,6 +199,7 @@ pub fn close(slice: &Slice, device: &Arc<Identity>, idle_mw: Option<u64>, carry:
         let busy_quality = match (busy, sum.estimated) {
             (None, _) => Quality::Unspecified,
             (Some(_), true) => Quality::Estimated,
+            (Some(_), false) if slice.by_dcgm => Quality::MeasuredByDcgm,
             (Some(_), false) => Quality::Measured,
         };
         let slice_row = UsageSlice {
@@ -229,7 +233,7 @@ pub fn close(slice: &Slice, device: &Arc<Identity>, idle_mw: Option<u64>, carry:
             busy_kind: slice.busy_kind as i32,
             weight_num: weight.num,
             weight_den: weight.den,
-            busy_quality: Quality::Measured as i32,
+            busy_quality: if slice.by_dcgm { Quality::MeasuredByDcgm } else { Quality::Measured } as i32,
             ..base
         };
         usage.push((ghost, None, profile_of(*place)));

@@ -231,7 +231,7 @@ impl Track {
     }
 
     fn list(&self, gauges: &Gauges, owners: &mut dyn OwnerLookup) -> Option<Field<Vec<Resident>>> {
-        residency::list(gauges, &self.shape_of(gauges), owners)
+        residency::list(gauges, &self.identity.uuid, &self.shape_of(gauges), owners)
     }
 
     fn shape_of(&self, gauges: &Gauges) -> Arc<Shape> {
@@ -338,6 +338,7 @@ impl Track {
             free_unknown_slices: busy.free_unknown_slices,
             device_busy_ns,
             busy_kind: span.kind,
+            by_dcgm: span.by_dcgm,
             energy_mj: span.energy_between(start_ms, end_ms),
             energy_reset: span.energy.is_some_and(|(_, reset)| reset),
             memory_byte_ms: span.memory_used.map(|used| u128::from(used) * u128::from(len_ms)),
@@ -366,6 +367,7 @@ impl Track {
                 free_unknown_slices: 0,
                 device_busy_ns: None,
                 busy_kind: BusyKind::Unspecified,
+                by_dcgm: false,
                 energy_mj: None,
                 energy_reset: false,
                 memory_byte_ms: None,

@@ -55,6 +55,7 @@ impl Scripted {
             memory: Ok(memory),
             gpm: Err(Reason::MigPreHopper),
             own_gpm: None,
+            dcgm: None,
         };
         Gauges {
             utilization: Ok((self.percent, 0)),

@@ -2,10 +2,12 @@
 //! says of it, and what is in its spool afterwards. One story a test.
 
 mod cli;
+mod dcgm;
 mod driver;
 mod hang;
 mod ingest;
 mod killed;
+mod mps;
 mod pages;
 mod release;
 mod rig;

@@ -51,6 +51,9 @@ fn both_pages_are_what_prometheus_and_old_dashboards_expect() {
     rig.until_at_least("slicemeter_usage_held_seconds_total", &[&uuid(0), "kubernetes"], 0.5);
     rig.until_at_least("slicemeter_gpu_xid_errors_total", &[&uuid(0), "79"], 1.0);
     rig.until_at_least("slicemeter_gpu_mig_sm_active_ratio", &[&uuid(1)], 0.0);
+    // A device's links: PCIe everywhere, NVLink where it has one.
+    rig.until_at_least("slicemeter_gpu_pcie_sent_bytes_total", &[&uuid(0)], 1.0);
+    rig.until_at_least("slicemeter_gpu_nvlink_received_bytes_total", &[&uuid(0)], 1024.0);
     let own = rig.metrics();
     assert_eq!(promtool(&own.0), (Some(0), String::new()), "{}", own.0);
     let answer = rig.get("/metrics").expect("it answers");

@@ -21,6 +21,8 @@ pub struct Setup {
     pub sample: &'static str,
     /// Lines of `[spool]` besides its directory.
     pub spool: &'static str,
+    /// Further sections.
+    pub more: String,
     /// Base URL of a service.
     pub server: Option<String>,
     /// Whether the library lies where the configuration says.
@@ -34,6 +36,7 @@ impl Default for Setup {
         Self {
             sample: "gauges_ms = 250\nprocesses_ms = 250\nwindow_ms = 1000\ncall_deadline_ms = 2000",
             spool: "",
+            more: String::new(),
             server: None,
             has_library: true,
             state: None,
@@ -86,6 +89,7 @@ impl Rig {
             setup.spool,
             self.port,
         );
+        text.push_str(&setup.more);
         if let Some(url) = &setup.server {
             let credential = self.dir.path().join("credential");
             std::fs::write(&credential, "secret").expect("the folder can be written");

@@ -46,7 +46,7 @@ pub struct Busy {
 }
 
 /// Divides busy time among rows. `weights` are, by row, what per-process samples (or, under MIG, memory) say; where
-/// they say nothing, the parts are equal. `len_ms` bounds what a place can be busy.
+/// they say nothing, the shares held do. `len_ms` bounds what a place can be busy.
 pub fn attribute_busy(shape: &Shape, rows: &[Row], weights: &[u64], input: &BusyInput, len_ms: u64) -> Busy {
     match input {
         BusyInput::Device(total) => device(rows, weights, *total),
@@ -68,16 +68,21 @@ fn device(rows: &[Row], weights: &[u64], total: Field<u64>) -> Busy {
         Ok(total) => {
             let explained: u64 = weights.iter().sum();
             let estimated = rows.len() > 1 && explained * 100 < total * EXPLAINED_PERCENT;
-            busy.rows = split(total, weights).map(|ns| RowBusy { busy_ns: Ok(ns), estimated }).collect();
+            let all: Vec<&Row> = rows.iter().collect();
+            busy.rows =
+                split(total, weights, &all).map(|ns| RowBusy { busy_ns: Ok(ns), estimated }).collect();
         }
     }
     busy.ghosts.retain(|(_, ns, _)| *ns > 0);
     busy
 }
 
-fn split(total: u64, weights: &[u64]) -> impl Iterator<Item = u64> {
+/// In proportion to the weights; where they say nothing, to the shares that are held.
+fn split(total: u64, weights: &[u64], rows: &[&Row]) -> impl Iterator<Item = u64> {
+    const PARTS: u64 = 1_000_000;
+    let shares = || rows.iter().map(|row| PARTS * u64::from(row.share.num) / u64::from(row.share.den));
     let parts = if weights.iter().all(|w| *w == 0) {
-        split_largest_remainder(total, &vec![1; weights.len()])
+        split_largest_remainder(total, &shares().collect::<Vec<_>>())
     } else {
         split_largest_remainder(total, weights)
     };
@@ -127,7 +132,9 @@ fn by_instance(shape: &Shape, rows: &[Row], weights: &[u64], measured: &[Instanc
             let members: Vec<usize> = (0..rows.len()).filter(|at| rows[*at].place == place).collect();
             let estimated = members.len() > 1 || (own.is_none() && occupied.len() > 1);
             let member_weights: Vec<u64> = members.iter().map(|at| weights[*at]).collect();
-            for (at, ns) in members.into_iter().zip(split(own.unwrap_or(spread), &member_weights)) {
+            let member_rows: Vec<&Row> = members.iter().map(|at| &rows[*at]).collect();
+            let parts = split(own.unwrap_or(spread), &member_weights, &member_rows);
+            for (at, ns) in members.into_iter().zip(parts) {
                 busy.rows[at] = RowBusy { busy_ns: Ok(ns), estimated };
             }
         }

@@ -14,7 +14,7 @@ fn owner(number: u8) -> Arc<OwnerRecord> {
 }
 
 fn holder(number: u8, place: Place) -> Holder {
-    Holder { owner: owner(number), place, mps_client: false, vgpu_slots: None }
+    Holder { owner: owner(number), place, mps: None, vgpu_slots: None }
 }
 
 fn plain() -> Shape {
@@ -85,6 +85,7 @@ fn slice(
             BusyInput::Instances(_) => None,
         },
         busy_kind: BusyKind::KernelResident,
+        by_dcgm: false,
         energy_mj: Some(len_ms * 300),
         energy_reset: false,
         memory_byte_ms: Some(u128::from(len_ms)),
@@ -133,12 +134,18 @@ proptest! {
     #[test]
     fn a_plain_device_is_handed_out_exactly_and_nothing_drifts(
         stretches in prop::collection::vec((1u64..70_000, 0u64..=1_000_000, prop::collection::vec(0u8..5, 0..5), any::<bool>()), 1..40),
+        limits in prop::option::of(prop::collection::vec(prop::option::weighted(0.8, 1u32..=100), 5)),
+        slots in prop::option::of(prop::collection::vec(1u32..=32, 5)),
         weights in prop::collection::vec(0u64..1 << 40, 1..5),
     ) {
         let mut carry = Carry::default();
         let (mut start_ms, mut measured_ns, mut handed_ms) = (0, 0u64, 0u64);
         for (len_ms, ppm, owners, known) in stretches {
-            let holders: Vec<Holder> = owners.iter().map(|n| holder(*n, Place::DEVICE)).collect();
+            let holders: Vec<Holder> = owners.iter().map(|n| Holder {
+                mps: limits.as_ref().map(|all| MpsClient { threads_percent: all[usize::from(*n)] }),
+                vgpu_slots: slots.as_ref().map(|all| Some(all[usize::from(*n)])),
+                ..holder(*n, Place::DEVICE)
+            }).collect();
             let total = if known { Ok(ppm * len_ms) } else { Err(Reason::NvmlError) };
             let slice = slice(&plain(), &holders, &weights, &BusyInput::Device(total), start_ms, len_ms);
             let closed = close(&slice, &identity(), Some(60), &mut carry);
@@ -190,6 +197,68 @@ fn shares_follow_how_the_device_is_divided() {
     let (rows, _) =
         divide(&plain(), &[holder(1, Place::DEVICE), holder(1, Place::DEVICE), holder(2, Place::DEVICE)]);
     assert!(rows.iter().all(|r| r.share == Share::new(1, 2) && r.sharing == Sharing::TimeSliced));
+}
+
+/// Share and quality of each owner in the order given, and whether they were scaled to the device.
+fn shares(holders: &[Holder]) -> (Vec<String>, bool) {
+    let (rows, over) = divide(&plain(), holders);
+    let of = |holder: &Holder| rows.iter().find(|row| row.owner.workload == holder.owner.workload);
+    let shown = |row: &Row| format!("{:?} {} {:?}", row.sharing, row.share, row.quality);
+    (holders.iter().map(|h| shown(of(h).expect("every owner has a row"))).collect(), over)
+}
+
+#[test]
+fn mps_clients_hold_the_threads_they_may_use_and_equal_parts_where_nobody_limits_them() {
+    let client = |number, threads_percent| Holder {
+        mps: Some(MpsClient { threads_percent }),
+        ..holder(number, Place::DEVICE)
+    };
+    let shown = |clients: &[Holder]| {
+        let (shares, over) = shares(clients);
+        (shares.join(", "), over)
+    };
+    assert_eq!(
+        shown(&[client(1, Some(30)), client(2, Some(50))]),
+        ("Mps 3/10 Allocated, Mps 1/2 Allocated".into(), false)
+    );
+    assert_eq!(
+        shown(&[client(1, Some(100)), client(2, Some(50))]),
+        ("Mps 2/3 Allocated, Mps 1/3 Allocated".into(), true),
+        "more than the device is scaled to it, and said so"
+    );
+    for unlimited in [Some(100), None] {
+        assert_eq!(
+            shown(&[client(1, unlimited), client(2, unlimited)]),
+            ("Mps 1/2 Estimated, Mps 1/2 Estimated".into(), false)
+        );
+    }
+    assert_eq!(
+        shown(&[client(1, Some(20)), client(2, None)]),
+        ("Mps 1/2 Estimated, Mps 1/2 Estimated".into(), false),
+        "a limit that isn't known leaves equal parts"
+    );
+}
+
+#[test]
+fn a_machine_holds_the_slots_of_all_its_vgpus() {
+    let vgpu = |number, slots| Holder { vgpu_slots: Some(Some(slots)), ..holder(number, Place::DEVICE) };
+    let (shown, over) = shares(&[vgpu(1, 4), vgpu(1, 4), vgpu(2, 4)]);
+    assert_eq!(shown, ["Vgpu 1/2 Measured", "Vgpu 1/2 Measured", "Vgpu 1/4 Measured"]);
+    assert!(!over);
+}
+
+#[test]
+fn where_samples_say_nothing_busy_time_follows_the_shares_held() {
+    let client = |number, percent| Holder {
+        mps: Some(MpsClient { threads_percent: Some(percent) }),
+        ..holder(number, Place::DEVICE)
+    };
+    let (rows, _) = divide(&plain(), &[client(1, 25), client(2, 75)]);
+    let busy = attribute_busy(&plain(), &rows, &[0, 0], &BusyInput::Device(Ok(1_000)), 1);
+    for (row, busy) in rows.iter().zip(&busy.rows) {
+        let want = 1_000 * u64::from(row.share.num) / u64::from(row.share.den);
+        assert_eq!((busy.busy_ns, busy.estimated), (Ok(want), true));
+    }
 }
 
 #[test]

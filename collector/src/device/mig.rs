@@ -144,6 +144,7 @@ fn measure(
             memory,
             gpm: activity,
             own_gpm,
+            dcgm: None,
         });
     }
     instances

@@ -1,7 +1,7 @@
 //! Who holds what of a piece that was observed, where a scheduler gave it to somebody.
 
 use super::claims::Claim;
-use crate::attribution::Place;
+use crate::attribution::{self, Place};
 use crate::owner::OwnerRecord;
 use crate::slice::Closed;
 use schema::share::Share;
@@ -18,41 +18,21 @@ pub struct Part {
 
 /// The parts of a place by its claims, and whether they were more than the place and had to be scaled down to it.
 pub fn parts(claims: &[&Claim], place: Place) -> (Vec<Part>, bool) {
-    // In parts per million millions: shares of slots, percents and slices all come out within a part of the whole.
-    const WHOLE: u64 = 1_000_000_000_000;
-    let mut sums: Vec<(&Claim, u64, bool)> = Vec::new();
+    let mut owners: Vec<&Claim> = Vec::new();
+    let mut entitlements: Vec<Vec<Share>> = Vec::new();
     for claim in claims.iter().filter(|claim| claim.place == place) {
-        let parts = WHOLE * u64::from(claim.share.num) / u64::from(claim.share.den);
-        match sums.iter_mut().find(|(known, ..)| known.owner.workload == claim.owner.workload) {
-            Some((_, sum, several)) => (*sum, *several) = (*sum + parts, true),
-            None => sums.push((claim, parts, false)),
+        match owners.iter().position(|known| known.owner.workload == claim.owner.workload) {
+            Some(at) => entitlements[at].push(claim.share),
+            None => {
+                owners.push(claim);
+                entitlements.push(vec![claim.share]);
+            }
         }
     }
-    let total: u64 = sums.iter().map(|(_, sum, _)| sum).sum();
-    // A share that was rounded down is short of a whole by less than one part a claim.
-    let over = total > WHOLE;
-    let parts = sums.iter().map(|(claim, sum, several)| {
-        let share = match (over, several) {
-            (false, false) => claim.share,
-            (false, true) => fraction(*sum, WHOLE),
-            (true, _) => fraction(*sum, total),
-        };
-        Part { owner: claim.owner.clone(), share: share.of(claim.whole) }
-    });
-    (parts.collect(), over)
-}
-
-/// `num / den` with a denominator small enough to be multiplied on: rounded down, so that parts never exceed the whole.
-fn fraction(num: u64, den: u64) -> Share {
-    const DEN: u64 = 1_000_000;
-    for small in 1..=1_000u64 {
-        // Slots and percents have small denominators: found exactly, 1/3 stays 1/3.
-        let near = (num * small + den / 2) / den;
-        if (near * den).abs_diff(num * small) <= small * 2 {
-            return Share::new(near as u32, small as u32);
-        }
-    }
-    Share::new(u32::try_from(u128::from(num) * u128::from(DEN) / u128::from(den)).unwrap_or(0), DEN as u32)
+    let (shares, over) = attribution::scale(&entitlements);
+    let part =
+        |(claim, share): (&&Claim, Share)| Part { owner: claim.owner.clone(), share: share.of(claim.whole) };
+    (owners.iter().zip(shares).map(part).collect(), over)
 }
 
 /// Places of the piece that somebody claims, in order.

@@ -77,6 +77,7 @@ fn mig_gauges() -> Gauges {
         memory: Ok(memory(40_000, 9000)),
         gpm: plain.gpm,
         own_gpm: None,
+        dcgm: None,
     };
     Gauges {
         utilization: Err(Reason::NotSupported),

@@ -3,13 +3,13 @@
 //! Asking costs `slurmctld` one job listing a period and node: `squeue` is told to list this node's jobs only. The pause
 //! is spread over the nodes by their names, so that they don't all ask at once.
 
-use super::command::{Call, CommandError};
 use super::devices::Devices;
 use super::files::read_job_files;
 use super::holds::{Book, Policy};
 use super::job::parse_jobs;
 use super::node::out_of_use;
 use crate::allocation::{Allocation, Allocations, Board};
+use crate::command::{Call, CommandError};
 use crate::metrics::text::Text;
 use schema::owner::{Owner, OwnerKind, key};
 use schema::share::Share;
@@ -249,6 +249,7 @@ impl Asking {
         Call {
             program,
             arguments,
+            input: Vec::new(),
             environment,
             deadline: self.settings.deadline,
             bytes_max: ANSWER_BYTES_MAX,

@@ -1,8 +1,8 @@
 //! Who was there from when to when, from two process lists and what the gauges said between them.
 
 use super::span::Span;
-use crate::attribution::{Holder, Place, Shape};
-use crate::owner::{OwnerLookup, OwnerRecord};
+use crate::attribution::{Holder, MpsClient, Place, Shape};
+use crate::owner::{OwnerLookup, OwnerRecord, ProcessOwner};
 use crate::reading::{Field, Gauges};
 use schema::owner::{Owner, OwnerKind, key};
 use std::collections::BTreeMap;
@@ -33,9 +33,10 @@ pub(super) struct Stay {
     pub holder: Holder,
 }
 
-/// The list of a reading with owners; `None` where the reading didn't ask.
+/// The list of a reading of this device with owners; `None` where the reading didn't ask.
 pub(super) fn list(
     gauges: &Gauges,
+    uuid: &str,
     shape: &Shape,
     owners: &mut dyn OwnerLookup,
 ) -> Option<Field<Vec<Resident>>> {
@@ -46,24 +47,46 @@ pub(super) fn list(
     if let Some(vgpus) = &gauges.vgpus {
         return Some(Ok(vgpus.iter().map(machine).collect()));
     }
-    let has_clients = processes.iter().any(|process| process.mps_client);
-    let mut residents = Vec::with_capacity(processes.len());
+    let listed_clients = processes.iter().any(|process| process.mps_client);
+    let mut residents: Vec<Resident> = Vec::with_capacity(processes.len());
     for process in processes {
         let Some(place) = place(shape, process.gpu_instance, process.compute_instance) else { continue };
         let found = owners.lookup(process.pid);
-        // The MPS server works for its clients: where they are listed, it isn't a holder beside them.
-        if found.mps_server && has_clients && !process.mps_client {
-            continue;
+        if found.mps_server && !process.mps_client {
+            // The server works for its clients: where they are known, it isn't a holder beside them, and its own memory
+            // is nobody's.
+            let clients = owners.mps_clients_of(process.pid, uuid);
+            let known = listed_clients || !clients.is_empty();
+            for pid in clients.into_iter().filter(|pid| processes.iter().all(|listed| listed.pid != *pid)) {
+                let found = owners.lookup(pid);
+                let client = owners.mps_client(pid, found.start_ticks).unwrap_or_default();
+                residents.push(resident(pid, None, found, place, Some(client)));
+            }
+            if known {
+                continue;
+            }
         }
-        residents.push(Resident {
-            pid: process.pid,
-            start_ticks: found.start_ticks,
-            started_ms: found.started_ms,
-            memory_bytes: process.memory_bytes,
-            holder: Holder { owner: found.owner, place, mps_client: process.mps_client, vgpu_slots: None },
-        });
+        let said = owners.mps_client(process.pid, found.start_ticks);
+        let client = said.or_else(|| process.mps_client.then(MpsClient::default));
+        residents.push(resident(process.pid, process.memory_bytes, found, place, client));
     }
     Some(Ok(residents))
+}
+
+fn resident(
+    pid: u32,
+    memory_bytes: Option<u64>,
+    found: ProcessOwner,
+    place: Place,
+    mps: Option<MpsClient>,
+) -> Resident {
+    Resident {
+        pid,
+        start_ticks: found.start_ticks,
+        started_ms: found.started_ms,
+        memory_bytes,
+        holder: Holder { owner: found.owner, place, mps, vgpu_slots: None },
+    }
 }
 
 /// Where a process is. Under MIG an id that NVML leaves out is known where there is only one possibility.
@@ -88,12 +111,7 @@ fn machine(vgpu: &crate::reading::Vgpu) -> Resident {
         start_ticks: 0,
         started_ms: None,
         memory_bytes: vgpu.memory_bytes,
-        holder: Holder {
-            owner,
-            place: Place::DEVICE,
-            mps_client: false,
-            vgpu_slots: Some(vgpu.max_instances),
-        },
+        holder: Holder { owner, place: Place::DEVICE, mps: None, vgpu_slots: Some(vgpu.max_instances) },
     }
 }
 

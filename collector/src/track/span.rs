@@ -32,6 +32,8 @@ pub(super) struct Span {
     pub start_ms: i64,
     pub end_ms: i64,
     pub kind: BusyKind,
+    /// Busy time comes from a DCGM exporter.
+    pub by_dcgm: bool,
     steps: Field<Vec<Step>>,
     mean_ppm: u64,
     instances: Option<Vec<InstanceGauge>>,
@@ -60,7 +62,10 @@ impl Span {
         let whole = |ppm: u64| vec![Step { from_ms: start_ms, to_ms: end_ms, ppm }];
         let activity = gauges.gpm.ok().filter(|_| source == BusySource::SmActive);
         let (kind, steps) = match (&gauges.mig, activity, &gauges.busy_samples) {
-            (Some(_), _, _) => (BusyKind::SmActive, Err(Reason::NotSupported)),
+            (Some(all), _, _) => {
+                let other = all.iter().find_map(|instance| instance.dcgm);
+                (other.map_or(BusyKind::SmActive, |activity| activity.kind), Err(Reason::NotSupported))
+            }
             (None, Some(gpm), _) => (BusyKind::SmActive, Ok(whole(ppm(gpm.sm)))),
             (None, None, Ok(samples)) if !samples.is_empty() => {
                 (BusyKind::KernelResident, Ok(steps(samples, start_ms, end_ms)))
@@ -81,6 +86,7 @@ impl Span {
             start_ms,
             end_ms,
             kind,
+            by_dcgm: gauges.mig.iter().flatten().any(|instance| instance.dcgm.is_some()),
             mean_ppm: steps.as_ref().map_or(0, |steps| mean(steps)),
             steps,
             instances: gauges.mig.as_ref().map(|all| instance_gauges(all)),
@@ -253,7 +259,10 @@ fn instance_gauges(instances: &[crate::reading::Instance]) -> Vec<InstanceGauge>
         let at = gauges.iter().position(|gi| gi.gpu_instance == instance.gpu_instance).unwrap_or_else(|| {
             gauges.push(InstanceGauge {
                 gpu_instance: instance.gpu_instance,
-                ppm: instance.gpm.map(|gpm| ppm(gpm.sm)),
+                ppm: match instance.dcgm {
+                    Some(activity) => Ok(ppm(activity.ratio)),
+                    None => instance.gpm.map(|gpm| ppm(gpm.sm)),
+                },
                 own_ppm: Vec::new(),
                 memory_used: instance.memory.ok().map(|memory| memory.used_bytes),
             });

@@ -50,8 +50,10 @@ pub enum BusyKind {
     Unspecified = 0,
     /// Time in which at least one kernel was resident (NVML utilisation).
     KernelResident = 1,
-    /// Share of streaming multiprocessors that were active (GPM).
+    /// Share of streaming multiprocessors that were active (GPM, or DCGM's profiling).
     SmActive = 2,
+    /// Share of time in which the graphics or compute engine was active (DCGM's profiling).
+    EngineActive = 3,
 }
 
 /// How far a figure can be trusted.
@@ -66,6 +68,8 @@ pub enum Quality {
     Allocated = 2,
     /// Divided by a stated rule where the device can't tell owners apart.
     Estimated = 3,
+    /// Read from a DCGM exporter on the node, where NVML doesn't say.
+    MeasuredByDcgm = 4,
 }
 
 /// Why a value is unknown, or time unobserved or unavailable.

@@ -1,8 +1,8 @@
-//! One of Slurm's commands, run with a deadline and a limit on what it may print. A controller that hangs costs the
-//! witness's thread the deadline and nobody else anything.
+//! A command of somebody else's, run with a deadline and a limit on what it may print. A daemon behind it that hangs
+//! costs the asking thread the deadline and nobody else anything.
 
 use std::ffi::OsString;
-use std::io::Read;
+use std::io::{Read, Write};
 use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
 use std::sync::mpsc;
@@ -55,6 +55,8 @@ pub struct Call {
     pub program: OsString,
     /// Arguments.
     pub arguments: Vec<OsString>,
+    /// What it reads from its input.
+    pub input: Vec<u8>,
     /// Added to the environment.
     pub environment: Vec<(OsString, OsString)>,
     /// When it is killed.
@@ -74,12 +76,16 @@ impl Call {
         let mut child = Command::new(&self.program)
             .args(&self.arguments)
             .envs(self.environment.iter().cloned())
-            .stdin(Stdio::null())
+            .stdin(if self.input.is_empty() { Stdio::null() } else { Stdio::piped() })
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .process_group(0)
             .spawn()
             .map_err(start)?;
+        if let Some(mut pipe) = child.stdin.take() {
+            // A few bytes, which a pipe holds even where nobody reads: one that ended has no use for them.
+            let _ = pipe.write_all(&self.input);
+        }
         let out = child.stdout.take().expect("the output is piped");
         let err = child.stderr.take().expect("the error output is piped");
         // Read in threads of their own: a pipe that is full would stop the child, and a read has no deadline.
@@ -137,6 +143,7 @@ mod tests {
         Call {
             program: "sh".into(),
             arguments,
+            input: b"heard\n".to_vec(),
             environment: vec![("WORD".into(), "said".into())],
             deadline,
             bytes_max,
@@ -146,8 +153,8 @@ mod tests {
 
     #[test]
     fn an_answer_comes_with_what_was_said_beside_it() {
-        let (out, err) = shell("echo $WORD; echo aside >&2", 10_000, 100).expect("runs");
-        assert_eq!((out.as_slice(), err.as_slice()), (&b"said\n"[..], &b"aside\n"[..]));
+        let (out, err) = shell("read line; echo $WORD and $line; echo aside >&2", 10_000, 100).expect("runs");
+        assert_eq!((out.as_slice(), err.as_slice()), (&b"said and heard\n"[..], &b"aside\n"[..]));
     }
 
     #[test]
@@ -169,6 +176,7 @@ mod tests {
         let call = Call {
             program: "/nowhere/squeue".into(),
             arguments: Vec::new(),
+            input: Vec::new(),
             environment: Vec::new(),
             deadline: Duration::from_secs(1),
             bytes_max: 1,
