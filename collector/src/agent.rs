@@ -7,6 +7,7 @@ use crate::clock::{Clock, SystemClock};
 use crate::config::Config;
 use crate::dcgm::WithDcgm;
 use crate::device::ThreadedSource;
+use crate::host_memory::HostMemory;
 use crate::http;
 use crate::metrics::{self, OwnInput, UsageTotals};
 use crate::mps::WithMps;
@@ -97,6 +98,8 @@ pub fn run(config: Config) -> anyhow::Result<()> {
     let (absence, before) = Absence::open(&config.spool.directory, &maker.boot_id, procfs.booted_ms());
     let mut engine = Engine::new(clock.clone(), config.sample.cadence(), config.sample.busy, maker);
     engine = engine.with_held(schedulers.held());
+    let period_ms = config.sample.cadence().processes_ms;
+    engine = engine.with_host_memory(HostMemory::open(&config.host.sysfs, &config.owner.procfs, period_ms));
     engine.sampler.resume_from(before);
     let agent = Agent {
         engine,

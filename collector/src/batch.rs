@@ -4,7 +4,7 @@ use crate::owner::OwnerRecord;
 use crate::reading::Identity;
 use crate::slice::Closed;
 use schema::id::Incarnation;
-use schema::wire::{Batch, Device, Gap, Loss, WIRE_VERSION};
+use schema::wire::{Batch, Device, Gap, HostMemory, Loss, WIRE_VERSION};
 use std::sync::Arc;
 
 /// Rows in one batch at most: far below the wire's limit of 4 MiB whatever owners look like.
@@ -79,6 +79,10 @@ fn add(batch: &mut Batch, slice: Closed) {
         usage.profile =
             profile.map(|name| position(&mut batch.profiles, |known| *known == name, || name.clone()));
         batch.usage.push(usage);
+    }
+    for (row, owner) in slice.host_memory {
+        let owner = intern_owner(batch, &owner);
+        batch.host_memory.push(HostMemory { owner, ..row });
     }
     let mut window = slice.window;
     window.device = device;

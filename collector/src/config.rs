@@ -28,6 +28,9 @@ pub struct Config {
     /// Where owners are read.
     #[serde(default)]
     pub owner: Owner,
+    /// Where the host's memory is read.
+    #[serde(default)]
+    pub host: Host,
     /// What Kubernetes is asked.
     #[serde(default)]
     pub kubernetes: KubernetesConfig,
@@ -120,6 +123,20 @@ pub struct Owner {
 impl Default for Owner {
     fn default() -> Self {
         Self { procfs: "/proc".into(), passwd: Some("/etc/passwd".into()) }
+    }
+}
+
+/// Where the host's memory is read: only where it has NUMA nodes without processors.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Host {
+    /// The host's `/sys`, with its control groups of version 2 in `fs/cgroup`.
+    pub sysfs: PathBuf,
+}
+
+impl Default for Host {
+    fn default() -> Self {
+        Self { sysfs: "/sys".into() }
     }
 }
 

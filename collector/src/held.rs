@@ -105,4 +105,4 @@ pub fn apply(mut slice: Closed, said: &[Arc<Allocations>]) -> Vec<Closed> {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

@@ -33,6 +33,8 @@ pub mod slice;
 
 pub mod track;
 
+pub mod host_memory;
+
 pub mod absence;
 
 pub mod sampler;

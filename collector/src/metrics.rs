@@ -15,7 +15,11 @@ pub const REVISION: &str = env!("SLICEMETER_BUILD_REVISION");
 
 /// Sums of usage since the start, by device and kind of owner: labels that stay few however many jobs come and go.
 #[derive(Debug, Default)]
-pub struct UsageTotals(BTreeMap<(String, &'static str), Usage>);
+pub struct UsageTotals {
+    by_device: BTreeMap<(String, &'static str), Usage>,
+    /// Near and far host memory over time, byte-milliseconds.
+    host: BTreeMap<&'static str, [f64; 2]>,
+}
 
 /// One sum. Times are device time: a share of a device counts as that share.
 #[derive(Debug, Default, Clone, Copy)]
@@ -37,7 +41,7 @@ impl UsageTotals {
             for row in &batch.usage {
                 let uuid = batch.devices[row.device as usize].uuid.clone();
                 let owner = row.owner.map(|at| batch.owners[at as usize].kind());
-                let total = self.0.entry((uuid, kind(owner))).or_default();
+                let total = self.by_device.entry((uuid, kind(owner))).or_default();
                 let ratio = |num: u32, den: u32| f64::from(num) / f64::from(den.max(1));
                 total.held_ms += row.allocated_ms.or(row.resident_ms).unwrap_or(0) as f64
                     * ratio(row.share_num, row.share_den);
@@ -45,11 +49,17 @@ impl UsageTotals {
                 total.memory_byte_ms += row.memory_byte_ms.unwrap_or(0) as f64;
                 total.energy_mj += row.energy_mj.unwrap_or(0);
             }
+            for row in &batch.host_memory {
+                let owner = batch.owners[row.owner as usize].kind();
+                let [near, far] = self.host.entry(kind(Some(owner))).or_default();
+                *near += row.near_byte_ms as f64;
+                *far += row.far_byte_ms as f64;
+            }
         }
     }
 
     fn iter(&self) -> impl Iterator<Item = (&str, &'static str, &Usage)> {
-        self.0.iter().map(|((uuid, kind), usage)| (uuid.as_str(), *kind, usage))
+        self.by_device.iter().map(|((uuid, kind), usage)| (uuid.as_str(), *kind, usage))
     }
 }
 

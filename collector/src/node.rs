@@ -6,9 +6,11 @@ use crate::clock::{Clock, ManualClock, Step, Timeline};
 use crate::config::{BusySource, Cadence};
 use crate::device::NvmlSource;
 use crate::held::Held;
+use crate::host_memory::{HostMemory, Resident};
 use crate::owner::{OwnerLookup, Procfs};
 use crate::reading::Source;
 use crate::sampler::Sampler;
+use crate::slice::Closed;
 use schema::id::Incarnation;
 use schema::wire::{Batch, Loss};
 use std::path::PathBuf;
@@ -42,6 +44,7 @@ pub struct Engine {
     /// The sampling state.
     pub sampler: Sampler,
     held: Held,
+    host_memory: Option<HostMemory>,
     maker: Maker,
     /// Steps of the wall clock seen so far.
     pub clock_steps: u64,
@@ -55,6 +58,7 @@ impl Engine {
             clock,
             sampler: Sampler::new(cadence, busy),
             held: Held::new(Vec::new(), 0),
+            host_memory: None,
             maker,
             clock_steps: 0,
         }
@@ -63,6 +67,11 @@ impl Engine {
     /// With the schedulers' word on held time.
     pub fn with_held(self, held: Held) -> Self {
         Self { held, ..self }
+    }
+
+    /// With readings of host memory, on a node where it has tiers.
+    pub fn with_host_memory(self, host_memory: Option<HostMemory>) -> Self {
+        Self { host_memory, ..self }
     }
 
     /// The present in UTC as windows count it, Unix milliseconds.
@@ -106,6 +115,17 @@ impl Engine {
         let timeline = self.timeline;
         let now_ms = self.now_ms();
         self.sampler.tick(now_ms, &|boot_ms| timeline.at(boot_ms), source, owners);
+        if let Some(host_memory) = &mut self.host_memory {
+            let residents = self.sampler.tracks().iter().flat_map(|track| track.owners());
+            host_memory.observe(
+                now_ms,
+                residents.map(|resident| Resident {
+                    pid: resident.pid,
+                    start_ticks: resident.start_ticks,
+                    owner: resident.holder.owner.clone(),
+                }),
+            );
+        }
         self.batches(losses)
     }
 
@@ -118,17 +138,27 @@ impl Engine {
 
     fn batches(&mut self, losses: &mut Vec<Loss>) -> Vec<Batch> {
         let now_ms = self.now_ms();
-        let closed = self.held.pass(self.sampler.take_windows(now_ms), now_ms);
+        let mut closed = self.sampler.take_windows(now_ms);
+        self.attach_host_memory(&mut closed);
+        let closed = self.held.pass(closed, now_ms);
         if closed.is_empty() {
             return Vec::new();
         }
         self.maker.make(closed, std::mem::take(losses), now_ms)
     }
 
+    fn attach_host_memory(&mut self, closed: &mut [Closed]) {
+        if let Some(host_memory) = &mut self.host_memory {
+            host_memory.attach(closed);
+        }
+    }
+
     /// What is known of the window that isn't finished, and losses not yet declared, at the end of a run.
     pub fn finish(&mut self, losses: &mut Vec<Loss>) -> Vec<Batch> {
         let now_ms = self.now_ms();
-        let closed = self.held.finish(self.sampler.finish());
+        let mut closed = self.sampler.finish();
+        self.attach_host_memory(&mut closed);
+        let closed = self.held.finish(closed);
         self.maker.make(closed, std::mem::take(losses), now_ms)
     }
 }

@@ -4,7 +4,7 @@
 use crate::attribution::{self, EnergyInput, Place, Row, Shape};
 use crate::reading::{Field, Identity};
 use schema::share::{Share, split_largest_remainder};
-use schema::wire::{BusyKind, DeviceWindow, Quality, Reason, Sharing, UsageSlice};
+use schema::wire::{BusyKind, DeviceWindow, HostMemory, Quality, Reason, Sharing, UsageSlice};
 use std::sync::Arc;
 
 /// What the device was to us during a slice.
@@ -114,6 +114,8 @@ pub struct Closed {
     pub usage: Vec<(UsageSlice, Option<Arc<crate::owner::OwnerRecord>>, Option<String>)>,
     /// Whether the time was unobserved, and why.
     pub gap: Option<Reason>,
+    /// Host memory of workloads, which travels with this slice; `owner` isn't set yet.
+    pub host_memory: Vec<(HostMemory, Arc<crate::owner::OwnerRecord>)>,
 }
 
 /// Nanoseconds that didn't fill a millisecond yet, by place.
@@ -243,6 +245,7 @@ pub fn close(slice: &Slice, device: &Arc<Identity>, idle_mw: Option<u64>, carry:
         window: window(slice, len_ms, device_busy_ms),
         usage,
         gap: gap(slice.state),
+        host_memory: Vec::new(),
     }
 }
 

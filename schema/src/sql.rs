@@ -50,6 +50,7 @@ migrations! {
     14 "0014_create_device_hourly",
     15 "0015_create_hour_pointers",
     16 "0016_create_config_versions",
+    17 "0017_create_host_memory_raw",
 }
 
 /// Hour close, first half: appends `usage_hourly` rows of the given hours under a revision.

@@ -102,6 +102,9 @@ pub struct Batch {
     /// MIG profiles that the rows point to by position, in NVIDIA's words: `3g.40gb`, `1c.3g.40gb`.
     #[prost(string, repeated, tag = "15")]
     pub profiles: Vec<String>,
+    /// Host memory that workloads held, on nodes whose host memory has tiers.
+    #[prost(message, repeated, tag = "16")]
+    pub host_memory: Vec<HostMemory>,
 }
 
 /// A physical device as NVML names it.
@@ -230,6 +233,26 @@ pub struct UsageSlice {
     /// Why busy (or memory) is unknown.
     #[prost(enumeration = "Reason", tag = "21")]
     pub unknown_reason: i32,
+}
+
+/// Host memory that one workload held in one window, by tier. A window never crosses a quarter hour.
+#[derive(Clone, Copy, PartialEq, prost::Message)]
+pub struct HostMemory {
+    /// Position in [`Batch::owners`].
+    #[prost(uint32, tag = "1")]
+    pub owner: u32,
+    /// Start, Unix milliseconds.
+    #[prost(int64, tag = "2")]
+    pub start_ms: i64,
+    /// End, Unix milliseconds, not part of the window.
+    #[prost(int64, tag = "3")]
+    pub end_ms: i64,
+    /// Integral of memory on NUMA nodes with processors, byte-milliseconds.
+    #[prost(uint64, tag = "4")]
+    pub near_byte_ms: u64,
+    /// Integral of memory on NUMA nodes without processors (CXL expanders and their like), byte-milliseconds.
+    #[prost(uint64, tag = "5")]
+    pub far_byte_ms: u64,
 }
 
 /// One MIG compute instance as it stood during a device window.

@@ -5,6 +5,7 @@ mod cli;
 mod dcgm;
 mod driver;
 mod hang;
+mod host_memory;
 mod ingest;
 mod killed;
 mod mps;

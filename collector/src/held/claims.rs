@@ -83,29 +83,34 @@ fn places(slice: &Closed, target: &Target) -> Vec<(Place, Share)> {
 /// Gives every row's owner the scheduler's record of it: that of a claim in the slice's time where there is one (a
 /// requeued job has several records), else the latest.
 pub fn name_owners(slice: &mut Closed, said: &[Arc<Allocations>], claims: &[Claim]) {
-    for (_, owner, _) in &mut slice.usage {
-        let Some(record) = owner.as_ref() else { continue };
-        if claims.iter().any(|claim| claim.owner.workload == record.workload) {
-            continue;
-        }
-        let ids = ids(&record.owner);
-        let found =
-            |id: &String| said.iter().find_map(|word| word.owners.get(&(record.owner.kind, id.clone())));
-        let latest = ids.iter().find_map(found).map(|owner| &**owner);
-        let mut same_kind =
-            claims.iter().map(|claim| &claim.owner.owner).filter(|known| known.kind == record.owner.kind);
-        let by_claim = match record.owner.kind {
-            OwnerKind::Kubernetes => latest.and_then(|latest| of_container(same_kind, latest)),
-            _ => same_kind.find(|known| ids.iter().any(|id| self::ids(known).contains(id))),
-        };
-        if let Some(known) = by_claim.or(latest) {
-            let evidence = match (record.owner.evidence.as_str(), known.evidence.as_str()) {
-                ("", said) | (said, "") => said.to_owned(),
-                (read, said) => format!("{read}; {said}"),
-            };
-            *owner = Some(OwnerRecord::new(Owner { evidence, ..known.clone() }));
+    let owners = slice.usage.iter_mut().filter_map(|(_, owner, _)| owner.as_mut());
+    for owner in owners.chain(slice.host_memory.iter_mut().map(|(_, owner)| owner)) {
+        if let Some(known) = known(owner, said, claims) {
+            *owner = known;
         }
     }
+}
+
+/// The scheduler's record of an owner; `None` where it has none, or it is that already.
+fn known(record: &OwnerRecord, said: &[Arc<Allocations>], claims: &[Claim]) -> Option<Arc<OwnerRecord>> {
+    if claims.iter().any(|claim| claim.owner.workload == record.workload) {
+        return None;
+    }
+    let ids = ids(&record.owner);
+    let found = |id: &String| said.iter().find_map(|word| word.owners.get(&(record.owner.kind, id.clone())));
+    let latest = ids.iter().find_map(found).map(|owner| &**owner);
+    let mut same_kind =
+        claims.iter().map(|claim| &claim.owner.owner).filter(|known| known.kind == record.owner.kind);
+    let by_claim = match record.owner.kind {
+        OwnerKind::Kubernetes => latest.and_then(|latest| of_container(same_kind, latest)),
+        _ => same_kind.find(|known| ids.iter().any(|id| self::ids(known).contains(id))),
+    };
+    let known = by_claim.or(latest)?;
+    let evidence = match (record.owner.evidence.as_str(), known.evidence.as_str()) {
+        ("", said) | (said, "") => said.to_owned(),
+        (read, said) => format!("{read}; {said}"),
+    };
+    Some(OwnerRecord::new(Owner { evidence, ..known.clone() }))
 }
 
 /// The claim of this container of a pod; else the pod's own, which is given to no container in particular. A claim of

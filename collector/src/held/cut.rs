@@ -35,9 +35,13 @@ pub fn at(slice: Closed, pieces: &[Window]) -> Vec<Closed> {
                 window,
                 usage: Vec::with_capacity(slice.usage.len()),
                 gap: slice.gap,
+                host_memory: Vec::new(),
             }
         })
         .collect();
+    if let Some(first) = out.first_mut() {
+        first.host_memory = slice.host_memory;
+    }
     for (row, owner, profile) in &slice.usage {
         let (allocated, resident) = (maybe(row.allocated_ms), maybe(row.resident_ms));
         let (busy, energy, memory) = (maybe(row.busy_ms), maybe(row.energy_mj), maybe(row.memory_byte_ms));

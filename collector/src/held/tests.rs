@@ -43,7 +43,7 @@ fn user(name: &str) -> Owner {
 }
 
 /// A minute that was observed, with these busy milliseconds by owner, all sharing equally.
-fn minute(rows: &[(Owner, u64)]) -> Closed {
+pub(crate) fn minute(rows: &[(Owner, u64)]) -> Closed {
     let count = u32::try_from(rows.len().max(1)).expect("few");
     let usage = rows.iter().map(|(owner, busy_ms)| {
         let row = UsageSlice {
@@ -72,7 +72,7 @@ fn minute(rows: &[(Owner, u64)]) -> Closed {
         energy_mj: Some(6_000),
         ..DeviceWindow::default()
     };
-    Closed { device: device(), window, usage: usage.collect(), gap: None }
+    Closed { device: device(), window, usage: usage.collect(), gap: None, host_memory: Vec::new() }
 }
 
 /// A minute that nobody observed.

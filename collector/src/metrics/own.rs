@@ -228,6 +228,16 @@ fn usage(text: &mut Text, input: &OwnInput<'_>) {
             text.sample(&[("node", input.node), ("gpu_uuid", uuid), ("owner_kind", kind)], value(usage));
         }
     }
+    text.family(
+        "slicemeter_usage_host_memory_byte_seconds_total",
+        "counter",
+        "Host memory of workloads on devices, by tier: far is on NUMA nodes without processors.",
+    );
+    for (kind, tiers) in &input.usage.host {
+        for (tier, byte_ms) in ["near", "far"].into_iter().zip(tiers) {
+            text.sample(&[("node", input.node), ("owner_kind", kind), ("tier", tier)], byte_ms / 1e3);
+        }
+    }
     text.family("slicemeter_gpu_xid_errors_total", "counter", "XIDs reported since the collector started.");
     for ((uuid, xid), count) in input.xids {
         text.sample(&[("node", input.node), ("gpu_uuid", uuid), ("xid", &xid.to_string())], count);

@@ -3,8 +3,8 @@
 use super::check::Judge;
 use crate::store::keys::NodeKey;
 use crate::store::rows::{
-    BatchRow, DeadLetterRow, DeviceRow, GapRow, LossRow, Origin, OwnerRow, Rows, SightingRow, UsageRow,
-    hour_s,
+    BatchRow, DeadLetterRow, DeviceRow, GapRow, HostMemoryRow, LossRow, Origin, OwnerRow, Rows, SightingRow,
+    UsageRow, hour_s,
 };
 use prost::Message;
 use schema::id::{Incarnation, WorkloadId};
@@ -121,6 +121,15 @@ impl Accepting {
                 Err(reason) => self.refuse("gap", row, reason, gap),
             }
         }
+        for (row, held) in (0..).zip(&batch.host_memory) {
+            let judged = self.judge.host_memory(held, batch).and_then(|()| {
+                owners[held.owner as usize].as_ref().map(|owner| owner.workload).map_err(|reason| *reason)
+            });
+            match judged {
+                Ok(workload) => self.host_memory(held, row, workload),
+                Err(reason) => self.refuse("host_memory", row, reason, held),
+            }
+        }
         for (row, loss) in (0..).zip(&batch.losses) {
             match Incarnation::from_bytes(&loss.incarnation) {
                 Ok(incarnation) if loss.first_sequence <= loss.last_sequence && loss.reason.len() <= 64 => {
@@ -162,6 +171,24 @@ impl Accepting {
             start_ms: gap.start_ms,
             end_ms: gap.end_ms,
             reason: small(gap.reason),
+        });
+    }
+
+    fn host_memory(&mut self, held: &schema::wire::HostMemory, row: u32, workload: u128) {
+        let o = &self.origin;
+        self.rows.host_memory.push(HostMemoryRow {
+            hour: hour_s(held.start_ms),
+            cluster: o.cluster.clone(),
+            node: o.node.clone(),
+            incarnation: o.incarnation,
+            sequence: o.sequence,
+            row,
+            batch_hash: o.batch_hash,
+            workload,
+            start_ms: held.start_ms,
+            end_ms: held.end_ms,
+            near_byte_ms: held.near_byte_ms,
+            far_byte_ms: held.far_byte_ms,
         });
     }
 

@@ -1,6 +1,6 @@
 //! When a row may be counted. Each rule is a sentence that the dead letter carries.
 
-use schema::wire::{Batch, DeviceWindow, Gap, UsageSlice};
+use schema::wire::{Batch, DeviceWindow, Gap, HostMemory, UsageSlice};
 
 /// Windows are cut at quarter hours, so none is longer and none straddles one.
 const QUARTER_MS: i64 = 900_000;
@@ -14,6 +14,8 @@ const PARTS_MAX: u32 = 1_000_000;
 const ENERGY_MJ_MAX: u64 = 90_000_000_000;
 /// A quarter hour of 16 TiB, in byte-milliseconds.
 const MEMORY_BYTE_MS_MAX: u64 = (1 << 44) * 900_000;
+/// A quarter hour of 1 PiB, in byte-milliseconds.
+const HOST_BYTE_MS_MAX: u64 = (1 << 50) * 900_000;
 
 /// What a batch's rows are judged against.
 #[derive(Debug, Clone, Copy)]
@@ -88,6 +90,21 @@ impl Judge {
         }
         energy_and_memory(window.energy_mj, window.memory_byte_ms)?;
         enums(&[window.reason, window.busy_kind])
+    }
+
+    /// Whether a row of host memory may be kept.
+    ///
+    /// # Errors
+    /// The rule that it breaks.
+    pub fn host_memory(&self, row: &HostMemory, batch: &Batch) -> Result<(), &'static str> {
+        self.window(row.start_ms, row.end_ms, false)?;
+        if row.owner as usize >= batch.owners.len() {
+            return Err("the owner is not in the batch");
+        }
+        if row.near_byte_ms.max(row.far_byte_ms) > HOST_BYTE_MS_MAX {
+            return Err("the memory is more than any host has");
+        }
+        Ok(())
     }
 
     /// Whether a gap may be kept; a gap may be of any length.

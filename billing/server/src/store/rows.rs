@@ -105,6 +105,24 @@ pub struct GapRow {
     pub reason: u8,
 }
 
+/// `host_memory_raw`.
+#[derive(Debug, Clone, PartialEq, Row, Serialize, Deserialize)]
+#[allow(missing_docs)] // the table's file explains each column
+pub struct HostMemoryRow {
+    pub hour: u32,
+    pub cluster: String,
+    pub node: String,
+    pub incarnation: u128,
+    pub sequence: u64,
+    pub row: u32,
+    pub batch_hash: u64,
+    pub workload: u128,
+    pub start_ms: i64,
+    pub end_ms: i64,
+    pub near_byte_ms: u64,
+    pub far_byte_ms: u64,
+}
+
 /// `losses`.
 #[derive(Debug, Clone, PartialEq, Row, Serialize, Deserialize)]
 #[allow(missing_docs)] // the table's file explains each column
@@ -192,6 +210,8 @@ pub struct Rows {
     pub devices: Vec<DeviceRow>,
     /// `gaps_raw`.
     pub gaps: Vec<GapRow>,
+    /// `host_memory_raw`.
+    pub host_memory: Vec<HostMemoryRow>,
     /// `losses`.
     pub losses: Vec<LossRow>,
     /// `owners`.
@@ -210,6 +230,7 @@ impl Rows {
         self.usage.append(&mut other.usage);
         self.devices.append(&mut other.devices);
         self.gaps.append(&mut other.gaps);
+        self.host_memory.append(&mut other.host_memory);
         self.losses.append(&mut other.losses);
         self.owners.append(&mut other.owners);
         self.sightings.append(&mut other.sightings);

@@ -37,6 +37,7 @@ impl Writer {
             self.insert("dead_letters", &rows.dead_letters),
             self.insert("losses", &rows.losses),
             self.insert("gaps_raw", &rows.gaps),
+            self.insert("host_memory_raw", &rows.host_memory),
             self.insert("device_raw", &rows.devices),
             self.insert("usage_raw", &rows.usage),
         )?;
