@@ -325,6 +325,7 @@ impl Agent {
             tick_s: self.tick_s,
             clock_steps: self.engine.clock_steps,
             owners_unresolved: self.procfs().unresolved(),
+            moved_slots: self.engine.held.moved(),
             parked_threads: self.source.inner().parked(),
             read_at_s: self.read_at_s,
         });

@@ -16,6 +16,7 @@ mod claims;
 mod cut;
 mod gap;
 mod idle_node;
+mod moved;
 mod rows;
 
 use crate::allocation::{Allocations, Board};
@@ -33,13 +34,14 @@ pub struct Held {
     boards: Vec<Board>,
     wait_ms: i64,
     waiting: VecDeque<Closed>,
+    moved: u64,
 }
 
 impl Held {
     /// With the boards of every scheduler on the node (none: slices pass through), and how long a slice waits for
     /// their word after its end, milliseconds.
     pub fn new(boards: Vec<Board>, wait_ms: i64) -> Self {
-        Self { boards, wait_ms, waiting: VecDeque::new() }
+        Self { boards, wait_ms, waiting: VecDeque::new(), moved: 0 }
     }
 
     /// Takes closed slices and gives those whose time has come, in order.
@@ -57,16 +59,28 @@ impl Held {
             if end_ms > known_until_ms && now_ms - end_ms < self.wait_ms && !over {
                 break;
             }
-            ready.extend(self.waiting.pop_front().map(|slice| apply(slice, &said)).into_iter().flatten());
+            ready.extend(self.waiting.pop_front());
         }
-        ready
+        self.apply_all(ready, &said)
     }
 
     /// Everything that waits, with what is known now: at the end of a run.
     pub fn finish(&mut self, closed: Vec<Closed>) -> Vec<Closed> {
         self.waiting.extend(closed);
         let said = self.said();
-        self.waiting.drain(..).flat_map(|slice| apply(slice, &said)).collect()
+        let all = self.waiting.drain(..).collect();
+        self.apply_all(all, &said)
+    }
+
+    /// Slots so far that a scheduler gave on one MPS device and whose holder was on another, once a window.
+    pub fn moved(&self) -> u64 {
+        self.moved
+    }
+
+    fn apply_all(&mut self, slices: Vec<Closed>, said: &[Arc<Allocations>]) -> Vec<Closed> {
+        let (said, moved) = moved::to_processes(&slices, said);
+        self.moved += moved;
+        slices.into_iter().flat_map(|slice| apply(slice, &said)).collect()
     }
 
     fn said(&self) -> Vec<Arc<Allocations>> {

@@ -43,7 +43,8 @@ pub struct Engine {
     timeline: Timeline,
     /// The sampling state.
     pub sampler: Sampler,
-    held: Held,
+    /// Slices on their way into batches.
+    pub held: Held,
     host_memory: Option<HostMemory>,
     maker: Maker,
     /// Steps of the wall clock seen so far.

@@ -92,7 +92,11 @@ pub fn name_owners(slice: &mut Closed, said: &[Arc<Allocations>], claims: &[Clai
 }
 
 /// The scheduler's record of an owner; `None` where it has none, or it is that already.
-fn known(record: &OwnerRecord, said: &[Arc<Allocations>], claims: &[Claim]) -> Option<Arc<OwnerRecord>> {
+pub(super) fn known(
+    record: &OwnerRecord,
+    said: &[Arc<Allocations>],
+    claims: &[Claim],
+) -> Option<Arc<OwnerRecord>> {
     if claims.iter().any(|claim| claim.owner.workload == record.workload) {
         return None;
     }

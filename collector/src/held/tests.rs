@@ -7,7 +7,7 @@ use crate::reading::Identity;
 use proptest::prelude::*;
 use schema::owner::{Owner, OwnerKind};
 use schema::share::Share;
-use schema::wire::{BusyKind, DeviceWindow, MigInstance, Quality, Reason, UsageSlice};
+use schema::wire::{BusyKind, DeviceWindow, MigInstance, Quality, Reason, Sharing, UsageSlice};
 
 fn device() -> Arc<Identity> {
     Arc::new(Identity {
@@ -260,6 +260,42 @@ fn slices_wait_for_the_word_and_go_without_it_when_it_does_not_come() {
         ["0..60 8 x1 ?/60/1"],
         "nothing is left behind at the end of a run"
     );
+}
+
+#[test]
+fn a_slot_of_an_mps_device_is_held_where_its_holders_processes_are() {
+    let mps = |uuid: &str, minor: u32, rows: &[(Owner, u64)]| {
+        let mut slice = minute(rows);
+        slice.device = Arc::new(Identity { uuid: uuid.into(), minor: Some(minor), ..(*device()).clone() });
+        slice.usage.iter_mut().for_each(|(row, ..)| row.sharing = Sharing::Mps as i32);
+        slice
+    };
+    let told = |slices: Vec<Closed>, held: Vec<Allocation>| {
+        let board = Board::default();
+        board.publish((*word(99, held)).clone());
+        let mut waiting = Held::new(vec![board], 30_000);
+        let pieces = waiting.pass(slices, 61_000);
+        let of = |uuid: &str| {
+            tell(&pieces.iter().filter(|p| p.device.uuid == uuid).cloned().collect::<Vec<_>>()).join(", ")
+        };
+        (of("GPU-a"), of("GPU-b"), waiting.moved())
+    };
+    let slots = || vec![given(minor(1), "7", (1, 4), 0, None), given(minor(0), "8", (1, 4), 0, None)];
+    let both = || {
+        vec![
+            mps("GPU-a", 0, &[(process_of("7"), 30_000), (process_of("8"), 10_000)]),
+            mps("GPU-b", 1, &[(user("eve"), 5_000)]),
+        ]
+    };
+    let want = ("0..60 7@vision x1/4 60/60/30, 0..60 8@vision x1/4 60/60/10", "0..60 eve x1 ?/60/5", 1);
+    let got = told(both(), slots());
+    assert_eq!((&*got.0, &*got.1, got.2), want, "no slot of GPU-b is held, and the move is counted");
+
+    let mut time_sliced = both();
+    time_sliced.iter_mut().flat_map(|s| &mut s.usage).for_each(|(row, ..)| row.sharing = 0);
+    let got = told(time_sliced, slots());
+    assert_eq!(got.2, 0, "only an MPS server hands clients another device than their slot's");
+    assert!(got.1.contains("7@vision x1/4 60/0/0"), "given to it, used by another, both show: {}", got.1);
 }
 
 proptest! {

@@ -29,6 +29,8 @@ pub struct OwnInput<'a> {
     pub clock_steps: u64,
     /// Processes whose owner couldn't be found, look-ups since the start.
     pub owners_unresolved: u64,
+    /// Slots of one MPS device whose holder was on another.
+    pub moved_slots: u64,
     /// Threads that are stuck in the driver now.
     pub parked_threads: usize,
     /// Unix seconds of the last good reading.
@@ -313,6 +315,12 @@ fn itself(text: &mut Text, input: &OwnInput<'_>) {
         "counter",
         "Look-ups of processes that weren't in procfs.",
         input.owners_unresolved as f64,
+    );
+    one(
+        "slicemeter_collector_moved_slots_total",
+        "counter",
+        "Windows of a slot that was given on one MPS device and held on another, where its processes were.",
+        input.moved_slots as f64,
     );
     if let Some(spool) = input.spool {
         one("slicemeter_collector_spool_bytes", "gauge", "Bytes waiting in the spool.", spool.bytes as f64);

@@ -160,6 +160,7 @@ fn our_own_page_holds_what_is_known_and_nothing_else() {
         tick_s: 0.0125,
         clock_steps: 0,
         owners_unresolved: 3,
+        moved_slots: 2,
         parked_threads: 1,
         read_at_s: 1_788_220_800.0,
     };

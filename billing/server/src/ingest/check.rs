@@ -14,9 +14,6 @@ const PARTS_MAX: u32 = 1_000_000;
 const ENERGY_MJ_MAX: u64 = 90_000_000_000;
 /// A quarter hour of 16 TiB, in byte-milliseconds.
 const MEMORY_BYTE_MS_MAX: u64 = (1 << 44) * 900_000;
-/// A quarter hour of 1 PiB, in byte-milliseconds.
-const HOST_BYTE_MS_MAX: u64 = (1 << 50) * 900_000;
-
 /// What a batch's rows are judged against.
 #[derive(Debug, Clone, Copy)]
 pub struct Judge {
@@ -101,7 +98,7 @@ impl Judge {
         if row.owner as usize >= batch.owners.len() {
             return Err("the owner is not in the batch");
         }
-        if row.near_byte_ms.max(row.far_byte_ms) > HOST_BYTE_MS_MAX {
+        if row.near_byte_ms.max(row.far_byte_ms) > MEMORY_BYTE_MS_MAX {
             return Err("the memory is more than any host has");
         }
         Ok(())
