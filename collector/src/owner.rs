@@ -1,9 +1,12 @@
 //! Whose a process is: the seam between a PID and an owner record.
 
 mod cgroup;
+mod identity;
 mod passwd;
+mod person;
 mod place;
 mod procfs;
+mod subuid;
 
 pub use cgroup::{Layer, layers};
 pub use place::WrongPlace;
@@ -14,6 +17,18 @@ use schema::id::WorkloadId;
 use schema::owner::{Owner, OwnerKind};
 use std::collections::BTreeMap;
 use std::sync::Arc;
+
+/// Attributes of processes on plain hosts, besides those that every stage knows.
+pub mod attribute {
+    /// Name of a container, as its runtime has it.
+    pub const CONTAINER_NAME: &str = "container_name";
+    /// Id of the container that a pod's node is itself a container of.
+    pub const OUTER_CONTAINER: &str = "outer_container_id";
+    /// Unit of a user's own service manager: the user names it.
+    pub const USER_UNIT: &str = "user_unit";
+    /// Name of a virtual machine.
+    pub const VM: &str = "vm";
+}
 
 /// An owner with its identity worked out once.
 #[derive(Debug, Clone, PartialEq, Eq)]

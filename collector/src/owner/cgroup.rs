@@ -25,6 +25,11 @@ pub enum Layer {
         /// 64 hexadecimal digits.
         id: String,
     },
+    /// A container of LXC: a whole system with users and units of its own.
+    Lxc {
+        /// Its name.
+        name: String,
+    },
     /// A virtual machine.
     Machine {
         /// Name without systemd's escapes and prefixes.
@@ -48,7 +53,7 @@ impl Layer {
         match self {
             Layer::Pod { .. } => 6,
             Layer::Slurm { .. } => 5,
-            Layer::Container { .. } => 4,
+            Layer::Container { .. } | Layer::Lxc { .. } => 4,
             Layer::Machine { .. } => 3,
             Layer::User { .. } => 2,
             Layer::Unit { .. } => 1,
@@ -77,12 +82,23 @@ fn chain(path: &str) -> Vec<Layer> {
     let mut in_kubepods = false;
     let mut slurm_uid = None;
     let mut in_slurm = false;
+    // Below its manager a user may make cgroups of any name: what looks like a scheduler's there is the user's own.
+    let mut of_user = false;
+    let mut before = "";
     for component in path.split('/').flat_map(split_containerd) {
-        in_kubepods |= component.contains("kubepods");
-        in_slurm |= component == "slurmstepd.scope"
-            || component.ends_with("_slurmstepd.scope")
-            || component == "slurm"
-            || component.starts_with("slurm_");
+        let parent = std::mem::replace(&mut before, component);
+        of_user |= component.starts_with("user@");
+        in_kubepods |= component.contains("kubepods") && !of_user;
+        if component == "slurm" && matches!(chain.last(), Some(Layer::Slurm { .. })) {
+            // The step's own daemon: it is in the job, and isn't the job's.
+            chain.pop();
+            continue;
+        }
+        in_slurm |= !of_user
+            && (component == "slurmstepd.scope"
+                || component.ends_with("_slurmstepd.scope")
+                || component == "slurm"
+                || component.starts_with("slurm_"));
         if in_kubepods && let Some(uid) = pod_uid(component) {
             chain.push(Layer::Pod { uid, container: None });
         } else if let Some(id) = container_id(component) {
@@ -99,6 +115,10 @@ fn chain(path: &str) -> Vec<Layer> {
             slurm_uid = Some(uid);
         } else if in_slurm && let Some(job) = slurm_job(component) {
             chain.push(Layer::Slurm { job, uid: slurm_uid });
+        } else if let Some(name) = lxc(parent, component) {
+            chain.push(Layer::Lxc { name: name.to_owned() });
+        } else if !of_user && let Some(name) = machine(component) {
+            chain.push(Layer::Machine { name });
         } else if let Some(layer) = plain(component) {
             chain.push(layer);
         }
@@ -143,25 +163,39 @@ fn slurm_job(component: &str) -> Option<String> {
     (sluid.len() == 13 && sluid.bytes().all(crockford)).then(|| component.to_owned())
 }
 
+/// `lxc.payload.<name>`, and `lxc/<name>` as older LXC and Proxmox have it; its monitor isn't it.
+fn lxc<'a>(parent: &str, component: &'a str) -> Option<&'a str> {
+    let name = match component.strip_prefix("lxc.payload.") {
+        Some(name) => name,
+        None => (parent == "lxc").then_some(component)?,
+    };
+    (!name.is_empty()).then_some(name)
+}
+
+/// `machine-<name>.scope`; libvirt's name there is `qemu-<number>-<name>`.
+fn machine(component: &str) -> Option<String> {
+    let name = unescape(component.strip_prefix("machine-")?.strip_suffix(".scope")?);
+    Some(match name.strip_prefix("qemu-").and_then(|rest| rest.split_once('-')) {
+        Some((_, name)) => name.to_owned(),
+        None => name,
+    })
+}
+
 /// Units that run others rather than being somebody's work.
-const RUNNERS: [&str; 5] =
-    ["init.scope", "containerd.service", "docker.service", "kubelet.service", "slurmd.service"];
+const RUNNERS: [&str; 8] = [
+    "containerd.service",
+    "crio.service",
+    "docker.service",
+    "kubelet.service",
+    "libvirtd.service",
+    "podman.service",
+    "slurmd.service",
+    "virtqemud.service",
+];
 
 fn plain(component: &str) -> Option<Layer> {
     if let Some(uid) = component.strip_prefix("user-").and_then(|rest| rest.strip_suffix(".slice")) {
         return uid.parse().ok().map(|uid| Layer::User { uid });
-    }
-    if let Some(machine) = component.strip_prefix("machine-").and_then(|rest| rest.strip_suffix(".scope")) {
-        let name = unescape(machine);
-        // `qemu-<number>-<name>` is libvirt's; other machines are named whole.
-        let name = match name.strip_prefix("qemu-").and_then(|rest| rest.split_once('-')) {
-            Some((_, name)) => name.to_owned(),
-            None => name,
-        };
-        return Some(Layer::Machine { name });
-    }
-    if let Some(name) = component.strip_prefix("lxc.payload.") {
-        return Some(Layer::Unit { name: format!("lxc:{name}") });
     }
     let is_unit = component.ends_with(".service")
         || (component.ends_with(".slice") && component.starts_with("system-"));

@@ -20,13 +20,23 @@ impl Passwd {
 
     /// The user's name, if the file has it.
     pub fn name(&mut self, uid: u32) -> Option<String> {
-        let path = self.path.as_ref()?;
+        self.refresh();
+        self.names.get(&uid).cloned()
+    }
+
+    /// The id of a name, if the file has it.
+    pub fn uid(&mut self, name: &str) -> Option<u32> {
+        self.refresh();
+        self.names.iter().find(|(_, own)| *own == name).map(|(uid, _)| *uid)
+    }
+
+    fn refresh(&mut self) {
+        let Some(path) = &self.path else { return };
         let changed = std::fs::metadata(path).and_then(|m| m.modified()).ok();
         if changed != self.changed {
             self.changed = changed;
             self.names = parse(&std::fs::read_to_string(path).unwrap_or_default());
         }
-        self.names.get(&uid).cloned()
     }
 }
 

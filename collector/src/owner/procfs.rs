@@ -1,22 +1,29 @@
 //! Owners from `/proc`: the cgroup chain of a process, else its user. Read once for each (PID, start time), because a
 //! PID comes back as another process.
 
-use super::cgroup::{Layer, layers};
+use super::cgroup::layers;
+use super::identity::identity;
 use super::passwd::Passwd;
+use super::person::{Ids, Person, person};
 use super::place::{Seen, Standpoint, WrongPlace, is_hidden};
+use super::subuid::{Holder, SubUid, namespace_root};
 use super::{OwnerLookup, OwnerRecord, ProcessOwner};
 use schema::owner::{Owner, OwnerKind, key};
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
 /// Kernel ticks per second as user space sees them: fixed at 100 on every Linux that NVIDIA supports.
 const TICKS_PER_S: i64 = 100;
 
+/// The login id of processes that nobody logged in for: daemons, and where auditing is off.
+const NO_LOGIN: u32 = u32::MAX;
+
 /// A `/proc` and what was found in it.
 pub struct Procfs {
     root: PathBuf,
     passwd: Passwd,
+    subuid: SubUid,
     boot_s: Option<i64>,
     cache: HashMap<u32, ProcessOwner>,
     unresolved: u64,
@@ -33,11 +40,17 @@ impl Procfs {
             own_namespace: link.map(|to| to.to_string_lossy().into_owned()).unwrap_or_default(),
             root,
             passwd: Passwd::new(passwd),
+            subuid: SubUid::new(None),
             boot_s: None,
             cache: HashMap::new(),
             unresolved: 0,
             standpoint: Standpoint::default(),
         }
+    }
+
+    /// With the holders of subordinate user ids from this file, `/etc/subuid`.
+    pub fn with_subuid(self, file: Option<PathBuf>) -> Self {
+        Self { subuid: SubUid::new(file), ..self }
     }
 
     /// Why no owner can be found here, where that is so.
@@ -91,6 +104,27 @@ impl Procfs {
         line.split_whitespace().next()?.parse().ok()
     }
 
+    /// Everything that says something about the person.
+    fn ids(&mut self, pid: u32) -> Ids {
+        let real = self.uid(pid);
+        let login = self.read(&format!("{pid}/loginuid")).and_then(|text| text.trim().parse().ok());
+        let root = self.read(&format!("{pid}/uid_map")).and_then(|map| namespace_root(&map));
+        // Where the map can't be read, the real id alone may tell that it is a subordinate one.
+        let outside = root.or(real).filter(|uid| *uid != 0);
+        let holder = outside.and_then(|uid| self.subuid.holder(uid, &mut self.passwd));
+        let namespace = match holder {
+            Some(Holder::User(uid)) => Some(uid).filter(|uid| *uid != 0),
+            Some(Holder::Nobody) => None,
+            None => root.filter(|uid| *uid != 0),
+        };
+        Ids {
+            real,
+            login: login.filter(|uid| *uid != NO_LOGIN),
+            namespace,
+            in_namespace: root.is_some() || holder.is_some(),
+        }
+    }
+
     fn resolve(&mut self, pid: u32) -> Arc<OwnerRecord> {
         let file = self.read(&format!("{pid}/cgroup")).unwrap_or_default();
         if is_hidden(&self.own_namespace, &file) {
@@ -101,70 +135,29 @@ impl Procfs {
         }
         self.standpoint.note(pid, Seen::Plain);
         let (chain, line) = layers(&file);
-        let uid = self.uid(pid);
         let (kind, mut attributes) = identity(&chain);
-        let mut evidence = line.to_owned();
-        let user = match kind {
-            OwnerKind::Unspecified => uid,
-            // A container of the daemon's runs as root for everybody: its user says nothing.
-            OwnerKind::Container | OwnerKind::Kubernetes | OwnerKind::Vm => user_layer(&chain),
-            _ => user_layer(&chain).or(uid),
-        };
-        if let Some(uid) = user {
+        let person = person(kind, &chain, self.ids(pid));
+        if let Some(uid) = person.as_ref().map(|person| person.uid) {
             attributes.insert(key::UID.into(), uid.to_string());
             if let Some(name) = self.passwd.name(uid) {
                 attributes.insert(key::USER.into(), name);
             }
         }
-        let kind = match (kind, user) {
-            (OwnerKind::Unspecified, Some(uid)) => {
-                evidence = format!("uid {uid}; cgroup {:?}", file.lines().next().unwrap_or_default());
-                OwnerKind::User
+        let (kind, mut evidence) = match (kind, &person) {
+            (OwnerKind::Unspecified, Some(Person { uid, .. })) => {
+                let first = file.lines().next().unwrap_or_default();
+                (OwnerKind::User, format!("uid {uid}; cgroup {first:?}"))
             }
             (OwnerKind::Unspecified, None) => {
                 return OwnerRecord::unknown(format!("pid {pid}: cgroup and status can't be read"));
             }
-            (kind, _) => kind,
+            (kind, _) => (kind, line.to_owned()),
         };
+        if let Some(said) = person.map(|person| person.said).filter(|said| !said.is_empty()) {
+            evidence = format!("{evidence}; {said}");
+        }
         OwnerRecord::new(Owner { kind, attributes, evidence })
     }
-}
-
-fn user_layer(chain: &[Layer]) -> Option<u32> {
-    chain.iter().find_map(|layer| match layer {
-        Layer::User { uid } => Some(*uid),
-        Layer::Slurm { uid, .. } => *uid,
-        _ => None,
-    })
-}
-
-/// The workload that a chain names: the innermost pod, else job, container, machine, user, unit.
-fn identity(chain: &[Layer]) -> (OwnerKind, BTreeMap<String, String>) {
-    let mut found = (OwnerKind::Unspecified, BTreeMap::new());
-    let mut rank = 0;
-    for layer in chain {
-        let (own_rank, kind, attributes) = match layer {
-            Layer::Pod { uid, container } => {
-                let container = container.clone().map(|id| (key::CONTAINER_ID, id));
-                (6, OwnerKind::Kubernetes, [Some((key::POD_UID, uid.clone())), container])
-            }
-            Layer::Slurm { job, .. } => (5, OwnerKind::Slurm, [Some((key::SLURM_JOB, job.clone())), None]),
-            Layer::Container { id } => {
-                (4, OwnerKind::Container, [Some((key::CONTAINER_ID, id.clone())), None])
-            }
-            Layer::Machine { name } => (3, OwnerKind::Vm, [Some((key::VM_ID, name.clone())), None]),
-            Layer::User { .. } => (2, OwnerKind::User, [None, None]),
-            Layer::Unit { name } => (1, OwnerKind::Systemd, [Some((key::UNIT, name.clone())), None]),
-        };
-        if own_rank >= rank {
-            rank = own_rank;
-            found = (
-                kind,
-                attributes.into_iter().flatten().map(|(key, value)| (key.to_owned(), value)).collect(),
-            );
-        }
-    }
-    found
 }
 
 impl OwnerLookup for Procfs {
