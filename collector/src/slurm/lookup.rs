@@ -1,11 +1,15 @@
-//! Processes that left their job's cgroup, such as a rootless container started inside a job. Their environment claims a
-//! job; the claim counts where Slurm says that this job runs here for the same user, and only then.
+//! Whose job a process is, beyond what its cgroup says: processes that left their job's cgroup, such as a rootless
+//! container started inside a job, and what the environment of those within claims.
+//!
+//! The law: a job is taken from Slurm's word alone. An environment only picks among the jobs that Slurm says this user
+//! runs here, and where it says otherwise than Slurm, Slurm's word stands and the evidence says so.
 
-use super::environ::claim;
-use crate::allocation::Board;
+use super::environ::{Claim, claim};
+use super::job;
+use crate::allocation::{Allocations, Board};
 use crate::owner::{OwnerLookup, OwnerRecord, ProcessOwner};
 use schema::owner::{Owner, OwnerKind, key};
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::io::Read;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -13,13 +17,13 @@ use std::sync::Arc;
 /// What of an environment is read; a job's own variables stand at its beginning or not far behind.
 const ENVIRON_BYTES_MAX: u64 = 1 << 20;
 
-/// An owner look-up that checks claims of the processes for which `inner` found no scheduler's owner.
+/// An owner look-up that finds the jobs of processes for which `inner` found no scheduler's owner.
 pub struct JobClaims<L> {
     inner: L,
     procfs: PathBuf,
     board: Option<Board>,
-    /// Claimed job by PID and start time: an environment is read once.
-    claims: HashMap<u32, (u64, Option<u64>)>,
+    /// Claims by PID and start time: an environment is read once.
+    claims: HashMap<u32, (u64, Arc<Claim>)>,
 }
 
 impl<L: OwnerLookup> JobClaims<L> {
@@ -34,45 +38,82 @@ impl<L: OwnerLookup> JobClaims<L> {
         &self.inner
     }
 
-    fn claimed(&mut self, pid: u32, start_ticks: u64) -> Option<u64> {
-        if let Some((_, job)) = self.claims.get(&pid).filter(|(ticks, _)| *ticks == start_ticks) {
-            return *job;
+    fn claimed(&mut self, pid: u32, start_ticks: u64) -> Arc<Claim> {
+        if let Some((_, claim)) = self.claims.get(&pid).filter(|(ticks, _)| *ticks == start_ticks) {
+            return claim.clone();
         }
         let mut environ = Vec::new();
         let file = std::fs::File::open(self.procfs.join(format!("{pid}/environ")));
-        // It needs root or CAP_SYS_PTRACE: without it there is no claim, and the process stays its user's.
+        // It needs root or CAP_SYS_PTRACE: without it there is no claim.
         let read = file.and_then(|file| file.take(ENVIRON_BYTES_MAX).read_to_end(&mut environ));
-        let job = read.ok().and_then(|_| claim(&environ).job);
-        self.claims.insert(pid, (start_ticks, job));
-        job
+        let claim = Arc::new(read.map_or_else(|_| Claim::default(), |_| claim(&environ)));
+        self.claims.insert(pid, (start_ticks, claim.clone()));
+        claim
     }
+}
 
-    /// The job's record, if this user's job with that id runs here now.
-    fn checked(&self, job: u64, process: &Owner) -> Option<Arc<OwnerRecord>> {
-        let said = self.board.as_ref()?.current();
-        let record = said.owners.get(&(OwnerKind::Slurm, job.to_string()))?;
-        let runs = said.held.iter().any(|held| held.to_ms.is_none() && held.owner == *record);
-        let same_user =
-            record.attributes.get(key::UID).is_some_and(|uid| process.attributes.get(key::UID) == Some(uid));
-        (runs && same_user).then(|| {
-            let evidence =
-                format!("outside the job's cgroup; SLURM_JOB_ID={job}, squeue agrees; {}", process.evidence);
-            OwnerRecord::new(Owner { evidence, ..Owner::clone(record) })
-        })
-    }
+/// Jobs with devices of this user that run here now, by job id and submission.
+fn jobs_of<'a>(said: &'a Allocations, uid: &str) -> Vec<&'a Arc<Owner>> {
+    let open = said.held.iter().filter(|held| held.to_ms.is_none() && held.owner.kind == OwnerKind::Slurm);
+    let own = open.filter(|held| held.owner.attributes.get(key::UID).is_some_and(|own| own == uid));
+    let run = |owner: &Owner| {
+        (owner.attributes.get(key::SLURM_JOB).cloned(), owner.attributes.get(job::key::SUBMIT).cloned())
+    };
+    let runs: BTreeMap<_, &Arc<Owner>> = own.map(|held| (run(&held.owner), &held.owner)).collect();
+    runs.into_values().collect()
+}
+
+/// The owner of a process outside any job's cgroup: its user's job where there is no doubt which.
+fn outside(said: &Allocations, claim: &Claim, process: &Owner) -> Option<Owner> {
+    let jobs = jobs_of(said, process.attributes.get(key::UID)?);
+    let named = claim.job.and_then(|id| {
+        let is_named = |owner: &&&Arc<Owner>| owner.attributes.get(key::SLURM_JOB) == Some(&id.to_string());
+        jobs.iter().rfind(is_named).map(|record| (id, *record))
+    });
+    let read = &process.evidence;
+    let (record, why) = match (named, jobs.as_slice()) {
+        (Some((id, record)), _) => {
+            (record, format!("SLURM_JOB_ID={id}, squeue agrees{}", claim.contradictions(record)))
+        }
+        // A service that runs as the user isn't of the user's job unless it says so.
+        (None, _) if process.kind == OwnerKind::Systemd => return None,
+        (None, []) => return None,
+        (None, [only]) => (*only, "the one job with GPUs here that its user runs".to_owned()),
+        (None, several) => {
+            let evidence = format!("{read}; outside job cgroup: its user runs {} jobs here", several.len());
+            return Some(Owner { evidence, ..process.clone() });
+        }
+    };
+    let evidence = format!("outside job cgroup: {why}; {read}");
+    Some(Owner { evidence, ..Owner::clone(record) })
+}
+
+/// The owner of a process within a job's cgroup: the same, with what its environment says otherwise in the evidence.
+fn inside(said: &Allocations, claim: &Claim, process: &Owner) -> Option<Owner> {
+    let id = process.attributes.get(key::SLURM_JOB)?.clone();
+    let said = match said.owners.get(&(OwnerKind::Slurm, id)) {
+        Some(record) => claim.contradictions(record),
+        None => claim.unchecked(),
+    };
+    (!said.is_empty()).then(|| Owner { evidence: format!("{}{said}", process.evidence), ..process.clone() })
 }
 
 impl<L: OwnerLookup> OwnerLookup for JobClaims<L> {
     fn lookup(&mut self, pid: u32) -> ProcessOwner {
         let mut found = self.inner.lookup(pid);
-        let kind = found.owner.owner.kind;
-        if self.board.is_some()
-            && matches!(kind, OwnerKind::User | OwnerKind::Container | OwnerKind::Systemd)
-            && found.start_ticks != 0
-            && let Some(job) = self.claimed(pid, found.start_ticks)
-            && let Some(owner) = self.checked(job, &found.owner.owner)
-        {
-            found.owner = owner;
+        let Some(said) = self.board.as_ref().map(Board::current) else { return found };
+        if found.start_ticks == 0 {
+            return found;
+        }
+        let owner = match found.owner.owner.kind {
+            OwnerKind::User | OwnerKind::Container | OwnerKind::Systemd => {
+                outside(&said, &*self.claimed(pid, found.start_ticks), &found.owner.owner)
+            }
+            OwnerKind::Slurm => inside(&said, &*self.claimed(pid, found.start_ticks), &found.owner.owner),
+            _ => None,
+        };
+        if let Some(owner) = owner {
+            found.owner = OwnerRecord::new(owner);
         }
         found
     }
@@ -84,62 +125,4 @@ impl<L: OwnerLookup> OwnerLookup for JobClaims<L> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::allocation::{Allocation, Allocations, DeviceName};
-    use schema::share::Share;
-
-    struct Fixed(Owner);
-    impl OwnerLookup for Fixed {
-        fn lookup(&mut self, _: u32) -> ProcessOwner {
-            let owner = OwnerRecord::new(self.0.clone());
-            ProcessOwner { owner, start_ticks: 5, started_ms: None, mps_server: false }
-        }
-        fn keep_only(&mut self, _: &[u32]) {}
-    }
-
-    fn owner(kind: OwnerKind, attributes: &[(&str, &str)]) -> Owner {
-        let attributes =
-            attributes.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
-        Owner { kind, attributes, evidence: "0::/user.slice".into() }
-    }
-
-    /// The account that a process with this environment and owner is taken to be of, while job 211 of uid 1000 runs.
-    fn account(environ: &str, process: Owner, to_ms: Option<i64>) -> Option<String> {
-        let folder = tempfile::tempdir().expect("folder");
-        std::fs::create_dir(folder.path().join("7")).expect("folder");
-        std::fs::write(folder.path().join("7/environ"), environ).expect("file");
-        let job = Arc::new(owner(
-            OwnerKind::Slurm,
-            &[("slurm_job", "211"), ("slurm_account", "vision"), ("uid", "1000")],
-        ));
-        let board = Board::default();
-        board.publish(Allocations {
-            owners: [((OwnerKind::Slurm, "211".to_owned()), job.clone())].into(),
-            held: vec![Allocation {
-                target: DeviceName::Minor(0).into(),
-                owner: job,
-                share: Share::WHOLE,
-                from_ms: 0,
-                to_ms,
-            }],
-            ..Allocations::default()
-        });
-        let mut lookup = JobClaims::new(Fixed(process), folder.path().to_owned(), Some(board));
-        lookup.lookup(7).owner.owner.attributes.get("slurm_account").cloned()
-    }
-
-    #[test]
-    fn a_claim_counts_only_where_the_scheduler_agrees() {
-        let ada = || owner(OwnerKind::User, &[("uid", "1000")]);
-        let mallory = || owner(OwnerKind::User, &[("uid", "1001")]);
-        let pod = owner(OwnerKind::Kubernetes, &[("pod_uid", "p"), ("uid", "1000")]);
-        let claims = "A=1\0SLURM_JOB_ID=211\0";
-        assert_eq!(account(claims, ada(), None).as_deref(), Some("vision"));
-        assert_eq!(account(claims, mallory(), None), None, "another user's job");
-        assert_eq!(account(claims, ada(), Some(10)), None, "a job that is over");
-        assert_eq!(account("SLURM_JOB_ID=212\0", ada(), None), None, "a job that Slurm doesn't know here");
-        assert_eq!(account("", ada(), None), None);
-        assert_eq!(account(claims, pod, None), None, "a scheduler's own owner is never overridden");
-    }
-}
+mod tests;
