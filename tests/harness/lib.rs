@@ -2,6 +2,7 @@
 
 pub mod figures;
 
+pub mod kubernetes;
 pub mod model;
 pub mod probe;
 pub mod slurm;

@@ -7,6 +7,8 @@ pub mod library;
 
 pub mod node;
 
+pub mod scheduled;
+
 pub mod http;
 
 pub mod service;

@@ -1,15 +1,14 @@
 //! The witness of Kubernetes over real sockets: a kubelet served by tonic on a Unix socket and an API server at the
 //! HTTP level, both answering in the shapes of the real ones.
 
-mod api_server;
 mod churn;
-mod kubelet;
 mod metering;
 mod stories;
 mod watching;
 
 use collector::allocation::Allocations;
 use collector::kubernetes::{Clock, KubernetesConfig, Running, Witness, start};
+use harness::kubernetes::api_server::ApiServer;
 use schema::owner::key;
 use std::path::Path;
 use std::sync::Arc;
@@ -18,22 +17,10 @@ use std::time::{Duration, Instant};
 const GPU: &str = "GPU-8f0a1c2d-3e4b-5a69-7788-99aabbccddee";
 const MIG: &str = "MIG-2ce7a541-c516-5dbc-a76e-26cc100d9b55";
 
-/// Waits until something is so: the threads under test answer in their own time.
-fn eventually<T>(what: &str, mut is_so: impl FnMut() -> Option<T>) -> T {
-    let until = Instant::now() + Duration::from_secs(60);
-    loop {
-        if let Some(found) = is_so() {
-            return found;
-        }
-        assert!(Instant::now() < until, "never came: {what}");
-        std::thread::sleep(Duration::from_millis(20));
-    }
-}
-
 /// A witness of these two; `None` has no API server.
 fn witness(
     dir: &Path,
-    api: Option<&api_server::ApiServer>,
+    api: Option<&ApiServer>,
     change: impl FnOnce(&mut KubernetesConfig),
 ) -> (Witness, Running) {
     let mut config = KubernetesConfig {
@@ -47,7 +34,7 @@ fn witness(
     change(&mut config);
     let witness = Witness::default();
     let clock: Clock = Arc::new(|| chrono::Utc::now().timestamp_millis());
-    let running = start(config, "n1", api.map(api_server::ApiServer::url), &witness, &clock).expect("starts");
+    let running = start(config, "n1", api.map(ApiServer::url), &witness, &clock).expect("starts");
     (witness, running)
 }
 

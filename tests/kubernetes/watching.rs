@@ -1,10 +1,11 @@
 //! The watch of the API server: events, bookmarks, broken connections, versions that are gone.
 
-use super::api_server::{ApiServer, PODS};
-use super::kubelet::{Knowledge, Kubelet};
 use super::stories::pod;
-use super::{GPU, MIG, eventually, says, told, witness};
+use super::{GPU, MIG, says, told, witness};
 use collector::kubernetes::health::Source;
+use harness::kubernetes::api_server::{ApiServer, PODS};
+use harness::kubernetes::eventually;
+use harness::kubernetes::kubelet::{Knowledge, Kubelet};
 use serde_json::json;
 
 fn lists(api: &ApiServer) -> usize {

@@ -1,72 +1,29 @@
 //! An hour of a node, from simulated hardware through the shipped collector code to batches, with Kubernetes' word on
 //! who held what: held time is exact, whatever processes do.
-#![allow(unsafe_code)] // The simulated library's clock and scenario are set through its C interface.
 
-use super::api_server::{ApiServer, PODS};
-use super::kubelet::{Knowledge, Kubelet};
-use super::{eventually, says};
-use collector::batch::Maker;
+use super::says;
 use collector::clock::{Clock, ManualClock};
-use collector::config::{BusySource, Sample};
-use collector::device::NvmlSource;
-use collector::held::Held;
-use collector::kubernetes::devices::KnownDevice;
 use collector::kubernetes::{KubernetesConfig, Witness, start};
-use collector::node::Engine;
-use collector::owner::Procfs;
+use harness::kubernetes::api_server::{ApiServer, PODS};
+use harness::kubernetes::kubelet::{Knowledge, Kubelet};
+use harness::kubernetes::{cgroup, container_id, eventually};
 use nvidia_ml::scenario::{Gpu, GpuInstance, Process, Scenario};
-use schema::id::Incarnation;
 use schema::wire::{Batch, Reason};
 use serde_json::{Value, json};
+use simulator::node::Cadence;
+use simulator::scheduled::{ScheduledNode, Start};
 use std::collections::BTreeMap;
-use std::ffi::CString;
-use std::path::Path;
 use std::sync::Arc;
 
 /// 2026-09-01T00:00:00Z.
 const T0: i64 = 1_788_220_800_000;
 const HOUR_MS: i64 = 3_600_000;
-const TICK_MS: i64 = 5_000;
 
 const SLICED: &str = "GPU-aaaaaaaa-3e4b-5a69-7788-99aabbccddee";
 const CUT: &str = "GPU-bbbbbbbb-3e4b-5a69-7788-99aabbccddee";
 const HAMI: &str = "GPU-cccccccc-3e4b-5a69-7788-99aabbccddee";
 const CLAIMED: &str = "GPU-dddddddd-3e4b-5a69-7788-99aabbccddee";
 const PAIR: &str = "GPU-eeeeeeee-3e4b-5a69-7788-99aabbccddee";
-
-/// The simulated library, loaded as the collector loads it.
-struct Library(libloading::Library);
-
-impl Library {
-    fn new(dir: &Path) -> Self {
-        let beside = std::env::current_exe().expect("a path").with_file_name("libnvidia_ml.so");
-        let path = dir.join("libnvidia-ml.so.1");
-        std::fs::copy(beside, &path).expect("the simulated library is built beside its tests");
-        // SAFETY: the library is ours; loading it initialises its own statics only.
-        Self(unsafe { libloading::Library::new(path).expect("loads") })
-    }
-
-    fn set_time_ms(&self, unix_ms: i64) {
-        // SAFETY: exported under this name with this signature.
-        let set: libloading::Symbol<unsafe extern "C" fn(i64)> =
-            unsafe { self.0.get(b"fakeNvmlSetTimeUs\0").expect("exported") };
-        // SAFETY: it takes a plain number.
-        unsafe { set(unix_ms * 1000) }
-    }
-
-    fn tell(&self, name: &[u8], path: &Path) {
-        let path = CString::new(path.to_str().expect("UTF-8")).expect("no NUL");
-        // SAFETY: both functions that are told a path have this signature.
-        let tell: libloading::Symbol<unsafe extern "C" fn(*const std::ffi::c_char) -> i32> =
-            unsafe { self.0.get(name).expect("exported") };
-        // SAFETY: the string lives until the call returns.
-        assert_eq!(unsafe { tell(path.as_ptr()) }, 0, "refused {path:?}");
-    }
-}
-
-fn container_id(pod: &str) -> String {
-    format!("{:0<64}", pod.bytes().map(|b| format!("{b:02x}")).collect::<String>())
-}
 
 fn pod(name: &str, started: &str) -> Value {
     json!({
@@ -79,11 +36,7 @@ fn pod(name: &str, started: &str) -> Value {
 
 /// A process of a pod's container, from the kubelet's systemd driver.
 fn process(pid: u32, gpu: usize, pod: &str, container: &str) -> Process {
-    let uid = format!("{pod}-uid").replace('-', "_");
-    let scope = format!("cri-containerd-{}.scope", container_id(container));
-    Process::new(pid, gpu).cgroup(&format!(
-        "0::/kubepods.slice/kubepods-burstable.slice/kubepods-burstable-pod{uid}.slice/{scope}"
-    ))
+    Process::new(pid, gpu).cgroup(&cgroup(&format!("{pod}-uid"), &container_id(container)))
 }
 
 fn scenario() -> Scenario {
@@ -141,41 +94,26 @@ fn sums(batches: &[Batch]) -> BTreeMap<String, Pod> {
 #[test]
 fn an_hour_of_a_shared_node_is_held_to_the_millisecond() {
     let dir = tempfile::tempdir().expect("folder");
-    let library = Library::new(dir.path());
-    let (procfs, scenario_file) = (dir.path().join("proc"), dir.path().join("scenario.toml"));
-    std::fs::create_dir(&procfs).expect("folder");
-    std::fs::write(&scenario_file, scenario().to_toml()).expect("scenario");
-    library.tell(b"fakeNvmlLoadScenario\0", &scenario_file);
-    library.set_time_ms(T0);
-    library.tell(b"fakeNvmlSetProcfs\0", &procfs);
-
-    let clock = ManualClock::at(T0);
-    let shared: Arc<dyn Clock> = Arc::new(clock.clone());
+    let node_dir = dir.path().join("node");
+    std::fs::create_dir(&node_dir).expect("folder");
     let witness = Witness::default();
-    let maker = Maker::new("c".into(), "n1".into(), "boot".into(), Incarnation(1));
-    let mut engine = Engine::new(shared.clone(), Sample::default().cadence(), BusySource::default(), maker)
-        .with_held(Held::new(vec![witness.board.clone()], 100 * HOUR_MS));
-    let mut source =
-        NvmlSource::new(Some(dir.path().join("libnvidia-ml.so.1").into_os_string()), shared.clone());
-    let mut owners = Procfs::new(procfs, None);
-    let mut batches = engine.tick(&mut source, &mut owners, &mut Vec::new());
-
-    let reading = &engine.sampler.last;
+    let mut node = ScheduledNode::new(Start {
+        dir: &node_dir,
+        cluster: "c",
+        scenario: &scenario(),
+        cadence: Cadence::DEFAULT,
+        at_ms: T0,
+        incarnation: 1,
+        witness: Some(witness.clone()),
+        until: BTreeMap::new(),
+    })
+    .expect("a node");
+    let reading = node.last();
     let mig = |profile: &str| {
         let instances =
             reading.devices.iter().flat_map(|d| d.outcome.as_ref().ok()).flat_map(|g| g.mig.iter().flatten());
         instances.filter(|i| i.profile == profile).map(|i| i.uuid.clone()).next().expect("it is cut so")
     };
-    let known = reading.devices.iter().map(|device| KnownDevice {
-        uuid: device.identity.uuid.clone(),
-        index: device.identity.index,
-        minor: device.identity.minor,
-        memory_mib: device
-            .identity
-            .memory_total_bytes
-            .map(|bytes| u32::try_from(bytes >> 20).expect("small")),
-    });
-    witness.devices.set(known.collect());
     let (knowledge, api) = (Knowledge::default(), ApiServer::start());
     let _kubelet = Kubelet::start(dir.path(), &knowledge);
     knowledge.offer(SLICED, 4);
@@ -219,6 +157,7 @@ fn an_hour_of_a_shared_node_is_held_to_the_millisecond() {
         poll_seconds: 1,
         ..KubernetesConfig::default()
     };
+    let clock = ManualClock::at(T0);
     let time = clock.clone();
     let running = start(config, "n1", Some(api.url()), &witness, &(Arc::new(move || time.wall_ms()) as _))
         .expect("starts");
@@ -238,13 +177,10 @@ fn an_hour_of_a_shared_node_is_held_to_the_millisecond() {
         ],
     );
 
-    for at in (T0 + TICK_MS..=T0 + HOUR_MS).step_by(usize::try_from(TICK_MS).expect("small")) {
-        clock.advance_to(at);
-        library.set_time_ms(at);
-        batches.extend(engine.tick(&mut source, &mut owners, &mut Vec::new()));
-    }
+    node.advance_to(T0 + HOUR_MS).expect("time passes");
+    clock.advance_to(T0 + HOUR_MS);
     eventually("the last word", || (witness.board.current().known_until_ms >= T0 + HOUR_MS).then_some(()));
-    batches.extend(engine.finish(&mut Vec::new()));
+    let batches = node.finish();
     drop(running);
 
     let sums = sums(&batches);

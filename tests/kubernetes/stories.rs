@@ -1,12 +1,13 @@
 //! Who holds what, told by a kubelet and an API server together.
 
-use super::api_server::{ApiServer, NODES, PODS};
-use super::kubelet::{Knowledge, Kubelet, Mood};
-use super::{GPU, MIG, eventually, says, told, witness};
+use super::{GPU, MIG, says, told, witness};
 use collector::allocation::{DeviceName, WhyOutOfUse};
 use collector::kubernetes::degradations;
 use collector::kubernetes::devices::KnownDevice;
 use collector::kubernetes::health::Source;
+use harness::kubernetes::api_server::{ApiServer, NODES, PODS};
+use harness::kubernetes::eventually;
+use harness::kubernetes::kubelet::{Knowledge, Kubelet, Mood};
 use schema::owner::OwnerKind;
 use serde_json::{Value, json};
 

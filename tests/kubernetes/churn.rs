@@ -1,9 +1,10 @@
 //! Ten thousand pods come and go: what is kept stays bounded.
 
-use super::api_server::{ApiServer, PODS};
-use super::kubelet::{Knowledge, Kubelet};
 use super::stories::pod;
-use super::{GPU, eventually, witness};
+use super::{GPU, witness};
+use harness::kubernetes::api_server::{ApiServer, PODS};
+use harness::kubernetes::eventually;
+use harness::kubernetes::kubelet::{Knowledge, Kubelet};
 
 const PODS_TOTAL: u32 = 10_000;
 
