@@ -5,7 +5,7 @@
 
 use crate::money::{Amount, Currency, Exact, UnitPrice};
 use crate::price::{Lookup, PriceBook, Unpriced};
-use crate::tenant::{MatchedBy, TenantId, Tenants};
+use crate::tenant::{Ended, MatchedBy, Site, TenantId, Tenants};
 use crate::usage::{DeviceTotal, UsageTotal};
 use schema::id::WorkloadId;
 use schema::owner::Owner;
@@ -38,6 +38,8 @@ pub struct LineKey {
     pub busy_quality: Quality,
     /// Held on a scheduler's record alone, while the collector was not watching.
     pub unwatched: bool,
+    /// On a line of `unattributed`: the tenant that it would be, had that not ended.
+    pub ended: Option<Ended>,
     /// The price, or why there is none.
     pub price: LinePrice,
 }
@@ -200,7 +202,11 @@ pub fn line_of(
     tenants: &Tenants,
     prices: &PriceBook,
 ) -> (crate::tenant::Resolved, LineKey) {
-    let resolved = tenants.resolve(owners.get(&row.workload), row.segment.start_ms);
+    let resolved = tenants.resolve(owners.get(&row.workload), Site::of(row), row.segment.start_ms);
+    let ended = match &resolved.by {
+        MatchedBy::TenantEnded(ended) => Some(ended.clone()),
+        _ => None,
+    };
     let key = LineKey {
         model: row.model.clone(),
         sharing: row.sharing,
@@ -209,6 +215,7 @@ pub fn line_of(
         quality: row.quality,
         busy_quality: row.busy_quality,
         unwatched: row.natural_ms > 0 && row.observed_ms == 0,
+        ended,
         price: price_at(prices, &row.model, row.segment.start_ms),
     };
     (resolved, key)

@@ -7,7 +7,7 @@
 use crate::money::{Amount, Currency, Exact};
 use crate::period::Period;
 use crate::rating::{Line, PlatformLine, Rated};
-use crate::tenant::{Tenant, TenantId, Tenants};
+use crate::tenant::{CostCentre, Tenant, TenantId, Tenants};
 use crate::usage::DeviceTotal;
 use schema::units::NanoGpuHours;
 
@@ -86,10 +86,14 @@ pub struct Totals {
 pub struct Statement {
     /// `VIS-2026-09`.
     pub number: String,
-    /// Whose.
+    /// Whose, with its master data as they are at the end of the period.
     pub tenant: Tenant,
-    /// Where the tenant stands in the tree: `/research/vision`.
+    /// Where the tenant stands in the tree at the end of the period: `/research/vision`.
     pub path: String,
+    /// Its cost centres in the period, each from when it holds.
+    pub cost_centres: Vec<CostCentre>,
+    /// The tenant ends in this period: there is no statement after it.
+    pub last: bool,
     /// Period, mode, versions.
     pub context: Context,
     /// Currency of all amounts.
@@ -148,16 +152,19 @@ pub struct Bill {
 pub fn prepare(context: &Context, rated: &Rated, devices: &[DeviceTotal], tenants: &Tenants) -> Bill {
     let table = proof::table(devices);
     let unattributed = TenantId::unattributed();
+    let window = context.period.window();
     let statements: Vec<Statement> = rated
         .tenants
         .values()
         .filter(|usage| usage.tenant != unattributed)
         .map(|usage| {
-            let tenant = tenants.get(&usage.tenant);
+            let tenant = tenants.get(&usage.tenant, window.end_ms - 1);
             let totals = Totals::of(&usage.lines, &[], &rated.currency);
             Statement {
                 number: number(&tenant.statement_prefix, context),
-                path: tenants.path(&tenant.id),
+                path: tenants.path(&tenant.id, window.end_ms - 1),
+                cost_centres: tenants.cost_centres(&tenant.id, window),
+                last: tenant.ends_in(window),
                 tenant,
                 context: context.clone(),
                 currency: rated.currency.clone(),
@@ -201,16 +208,11 @@ impl PlatformStatement {
     /// the platform's, its lines are [`PlatformStatement::unattributed`], and it has no proof of its own.
     pub fn unattributed_statement(&self) -> Statement {
         let totals = Totals::of(&self.unattributed, &[], &self.currency);
-        let id = TenantId::unattributed();
         Statement {
             number: self.number.clone(),
-            tenant: Tenant {
-                name: id.as_str().into(),
-                id,
-                parent: None,
-                cost_centre: None,
-                statement_prefix: TenantId::PLATFORM_PREFIX.into(),
-            },
+            tenant: Tenant::undeclared(&TenantId::unattributed(), TenantId::PLATFORM_PREFIX.into()),
+            cost_centres: Vec::new(),
+            last: false,
             path: format!("/{}", TenantId::UNATTRIBUTED),
             context: self.context.clone(),
             currency: self.currency.clone(),

@@ -2,43 +2,36 @@
 //!
 //! The node sends raw identity; here an ordered list of rules with validity decides, first match wins. With no rules
 //! written, namespace, Slurm account or user becomes a tenant of that name. What nothing matches is `unattributed`:
-//! shown, never spread silently.
+//! shown, never spread silently. So is what a tenant uses after its end.
 
 use chrono_tz::Tz;
 use schema::owner::Owner;
 use schema::window::Window;
 use std::collections::BTreeMap;
 
+mod condition;
 mod default;
 mod error;
 mod file;
 mod id;
+mod master;
 mod rule;
+mod site;
+pub use condition::Condition;
 pub use error::TenantError;
 pub use id::{BadTenantId, TenantId};
-pub use rule::{Condition, Rule, kind_name};
+pub use master::{CostCentre, Tenant};
+pub use rule::{Rule, kind_name};
+pub use site::{Pool, Site};
+
+use master::History;
 
 /// Tenants and mapping rules of one version of `tenants.toml`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Tenants {
-    tenants: BTreeMap<TenantId, Tenant>,
+    tenants: BTreeMap<TenantId, History>,
     rules: Vec<Rule>,
     hash: String,
-}
-
-/// A tenant's master data.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Tenant {
-    /// Its id: a safe name.
-    pub id: TenantId,
-    /// Name for people.
-    pub name: String,
-    /// The tenant it is part of.
-    pub parent: Option<TenantId>,
-    /// Cost centre that its statements name.
-    pub cost_centre: Option<String>,
-    /// Prefix of its statement numbers: `VIS` in `VIS-2026-09`.
-    pub statement_prefix: String,
 }
 
 /// Whose a workload was, and why.
@@ -61,6 +54,17 @@ pub enum MatchedBy {
     NoOwner,
     /// An owner is known and nothing matched.
     NoRule,
+    /// It would be this tenant's, which had ended: `unattributed`.
+    TenantEnded(Ended),
+}
+
+/// A tenant that had ended when something of its was still in use.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Ended {
+    /// The tenant.
+    pub tenant: TenantId,
+    /// Its first instant no more, Unix milliseconds.
+    pub at_ms: i64,
 }
 
 impl Tenants {
@@ -78,14 +82,32 @@ impl Tenants {
         Ok(Self { tenants, rules, hash: crate::place::hash_of(text) })
     }
 
+    /// Refuses tenants whose currency isn't the service's: statements can't be converted.
+    ///
+    /// # Errors
+    /// The first such tenant, with file, line and remedy.
+    pub fn check_currency(&self, service: &crate::money::Currency) -> Result<(), TenantError> {
+        self.tenants.values().try_for_each(|history| history.check_currency(service))
+    }
+
     /// SHA-256 of the file, hexadecimal.
     pub fn hash(&self) -> &str {
         &self.hash
     }
 
-    /// The declared tenants.
-    pub fn declared(&self) -> impl Iterator<Item = &Tenant> {
-        self.tenants.values()
+    /// The declared tenants with their data at an instant, by id.
+    pub fn declared(&self, at_ms: i64) -> impl Iterator<Item = &Tenant> {
+        self.tenants.values().map(move |history| history.at(at_ms))
+    }
+
+    /// How many tenants are declared.
+    pub fn count(&self) -> usize {
+        self.tenants.len()
+    }
+
+    /// Whether a tenant is declared.
+    pub fn is_declared(&self, id: &TenantId) -> bool {
+        self.tenants.contains_key(id)
     }
 
     /// The rules, in order.
@@ -93,51 +115,64 @@ impl Tenants {
         &self.rules
     }
 
-    /// A tenant's master data; one that isn't declared is named after its id, and so are its statements, with a `~`
-    /// where a declared tenant has that prefix.
-    pub fn get(&self, id: &TenantId) -> Tenant {
-        self.tenants.get(id).cloned().unwrap_or_else(|| {
+    /// A tenant's master data at an instant; one that isn't declared is named after its id, and so are its statements,
+    /// with a `~` where a declared tenant has that prefix.
+    pub fn get(&self, id: &TenantId, at_ms: i64) -> Tenant {
+        self.tenants.get(id).map(|history| history.at(at_ms).clone()).unwrap_or_else(|| {
             let prefix = id.as_str();
             let taken = prefix == TenantId::PLATFORM_PREFIX
-                || self.tenants.values().any(|t| t.statement_prefix == prefix);
-            Tenant {
-                id: id.clone(),
-                name: prefix.into(),
-                parent: None,
-                cost_centre: None,
-                statement_prefix: if taken { format!("{prefix}~") } else { prefix.into() },
-            }
+                || self.declared(at_ms).any(|t| t.statement_prefix == prefix);
+            Tenant::undeclared(id, if taken { format!("{prefix}~") } else { prefix.into() })
         })
     }
 
-    /// Where the tenant stands in the tree: `/research/vision`.
-    pub fn path(&self, id: &TenantId) -> String {
+    /// The cost centres of a tenant in a window, each from when it holds there. Empty where it never has one.
+    pub fn cost_centres(&self, id: &TenantId, window: Window) -> Vec<CostCentre> {
+        self.tenants.get(id).map_or_else(Vec::new, |history| history.cost_centres(window))
+    }
+
+    /// Where the tenant stands in the tree at an instant: `/research/vision`.
+    pub fn path(&self, id: &TenantId, at_ms: i64) -> String {
         let mut path = format!("/{id}");
         let mut at = id;
-        while let Some(parent) = self.tenants.get(at).and_then(|t| t.parent.as_ref()) {
+        while let Some(parent) = self.tenants.get(at).and_then(|t| t.at(at_ms).parent.as_ref()) {
             path.insert_str(0, &format!("/{parent}"));
             at = parent;
         }
         path
     }
 
+    /// The tenant's end, if it has one at or before an instant.
+    pub fn ended(&self, id: &TenantId, at_ms: i64) -> Option<Ended> {
+        let ends_ms = self.tenants.get(id)?.ends_ms()?;
+        (ends_ms <= at_ms).then(|| Ended { tenant: id.clone(), at_ms: ends_ms })
+    }
+
     /// Whose a workload was at an instant. `None` for an owner that isn't known.
-    pub fn resolve(&self, owner: Option<&Owner>, at_ms: i64) -> Resolved {
+    pub fn resolve(&self, owner: Option<&Owner>, site: Site<'_>, at_ms: i64) -> Resolved {
         let nobody = |by| Resolved { tenant: TenantId::unattributed(), by };
         let Some(owner) = owner else { return nobody(MatchedBy::NoOwner) };
-        if self.rules.is_empty() {
-            return default::resolve(owner);
-        }
-        match self.rules.iter().position(|rule| rule.holds_at(at_ms) && rule.fits(owner)) {
-            Some(at) => Resolved { tenant: self.rules[at].tenant.clone(), by: MatchedBy::Rule(at + 1) },
-            None => nobody(MatchedBy::NoRule),
+        let found = if self.rules.is_empty() {
+            default::resolve(owner)
+        } else {
+            match self.rules.iter().position(|rule| rule.holds_at(at_ms) && rule.fits(owner, site)) {
+                Some(at) => Resolved { tenant: self.rules[at].tenant.clone(), by: MatchedBy::Rule(at + 1) },
+                None => nobody(MatchedBy::NoRule),
+            }
+        };
+        match self.ended(&found.tenant, at_ms) {
+            Some(ended) => nobody(MatchedBy::TenantEnded(ended)),
+            None => found,
         }
     }
 
-    /// Every instant strictly inside the window at which some rule starts or ends, ascending: hours are cut there.
+    /// Every instant strictly inside the window at which some rule starts or ends, or a tenant ends, ascending: hours are
+    /// cut there.
     pub fn change_instants(&self, window: Window) -> Vec<i64> {
         let edges = self.rules.iter().flat_map(|r| [r.from_ms, r.to_ms]).flatten();
-        let mut inside: Vec<i64> = edges.filter(|at| window.start_ms < *at && *at < window.end_ms).collect();
+        let ends = self.tenants.values().filter_map(History::ends_ms);
+        let mut inside: Vec<i64> =
+            edges.chain(ends).filter(|at| window.start_ms < *at && *at < window.end_ms).collect();
         inside.sort_unstable();
         inside.dedup();
         inside

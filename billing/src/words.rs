@@ -3,7 +3,7 @@
 use crate::period::Period;
 use crate::rating::{LineKey, LinePrice};
 use crate::statement::{Mode, Status};
-use crate::tenant::{MatchedBy, Tenants};
+use crate::tenant::{CostCentre, Ended, MatchedBy, Tenants};
 use schema::wire::{Quality, Sharing};
 
 /// How a device is divided, as a statement names it.
@@ -135,8 +135,39 @@ pub fn matched_by(by: &MatchedBy, tenants: &Tenants, period: &Period) -> String 
         },
         MatchedBy::Attribute(attribute) => format!("no rules are written; {attribute} names the tenant"),
         MatchedBy::NoOwner => "no owner was found".into(),
+        MatchedBy::TenantEnded(ended) => unattributed(Some(ended), period.zone()),
         MatchedBy::NoRule => "an owner is known and no rule matches it".into(),
     }
+}
+
+/// Why use is nobody's: `unattributed: tenant vision ended 2026-09-15`, or `unattributed` alone.
+pub fn unattributed(ended: Option<&Ended>, zone: chrono_tz::Tz) -> String {
+    ended.map_or_else(
+        || "unattributed".into(),
+        |ended| format!("unattributed: tenant {} ended {}", ended.tenant, day(ended.at_ms, zone)),
+    )
+}
+
+/// On the last statement of a tenant.
+pub const LAST_STATEMENT: &str = "final statement of this tenant";
+
+/// The cost centres of a statement: `4711, 4712 from 16 Sep`; `None` where there is none.
+pub fn cost_centres(spans: &[CostCentre], zone: chrono_tz::Tz) -> Option<String> {
+    let name = |span: &CostCentre| span.name.clone().unwrap_or_else(|| "none".into());
+    let (first, rest) = spans.split_first()?;
+    let rest = rest.iter().map(|span| {
+        let at = crate::instant::local(span.from_ms, zone);
+        let form = if at.time() == chrono::NaiveTime::MIN { "%-d %b" } else { "%-d %b %H:%M" };
+        format!(", {} from {}", name(span), at.format(form))
+    });
+    Some(std::iter::once(name(first)).chain(rest).collect())
+}
+
+/// A local day, with the time where it isn't midnight: `2026-09-15`, `2026-09-15 06:00`.
+pub fn day(at_ms: i64, zone: chrono_tz::Tz) -> String {
+    let at = crate::instant::local(at_ms, zone);
+    let form = if at.time() == chrono::NaiveTime::MIN { "%Y-%m-%d" } else { "%Y-%m-%d %H:%M" };
+    at.format(form).to_string()
 }
 
 /// Milliseconds as hours for people: whole, or with up to three decimals, rounded down.

@@ -38,7 +38,8 @@ pub fn platform(statement: &PlatformStatement) -> Vec<u8> {
         table.row(&platform_cells(statement, line));
     }
     for line in &statement.unattributed {
-        let what = format!("unattributed: {}", words::line_what(&line.key));
+        let why = words::unattributed(line.key.ended.as_ref(), statement.context.period.zone());
+        let what = format!("{why}: {}", words::line_what(&line.key));
         let mut cells = platform_head(statement, format!("L{}", line.number));
         cells.extend([
             Cell::Text(line.key.model.clone()),

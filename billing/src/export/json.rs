@@ -55,6 +55,14 @@ fn statement_value(statement: &Statement) -> Value {
             "name": statement.tenant.name,
             "path": statement.path,
             "cost_centre": statement.tenant.cost_centre,
+            "cost_centres": statement.cost_centres.iter().map(|span| json!({
+                "from": utc(span.from_ms),
+                "cost_centre": span.name,
+            })).collect::<Vec<_>>(),
+            "contacts": statement.tenant.contacts,
+            "language": statement.tenant.language,
+            "ends": statement.tenant.ends_ms.map(utc),
+            "final_statement": statement.last,
         },
         "context": context_value(&statement.context),
         "currency": currency,
@@ -80,14 +88,17 @@ fn platform_value(statement: &PlatformStatement) -> Value {
         "context": context_value(&statement.context),
         "currency": currency,
         "lines": statement.lines.iter().map(|line| platform_line_value(line, currency)).collect::<Vec<_>>(),
-        "unattributed": statement.unattributed.iter().map(|line| line_value(line, currency)).collect::<Vec<_>>(),
+        "unattributed": statement.unattributed.iter().map(|line| unattributed_value(line, statement)).collect::<Vec<_>>(),
         "totals": totals_value(&statement.totals, currency),
         "ghost_gpu_hours": statement.ghost.to_string(),
     })
 }
 
+fn utc(at_ms: i64) -> String {
+    local(at_ms, Tz::UTC).format("%Y-%m-%dT%H:%M:%SZ").to_string()
+}
+
 fn context_value(context: &Context) -> Value {
-    let utc = |at_ms| local(at_ms, Tz::UTC).format("%Y-%m-%dT%H:%M:%SZ").to_string();
     let window = context.period.window();
     json!({
         "period": context.period.label(),
@@ -127,6 +138,15 @@ fn line_value(line: &Line, currency: &Currency) -> Value {
         "amount": decimal(line.amount, currency),
         "unpriced": words::unpriced_remedy(&key.price, &key.model),
     })
+}
+
+/// A line of `unattributed`, with why it is nobody's.
+fn unattributed_value(line: &Line, statement: &PlatformStatement) -> Value {
+    let mut value = line_value(line, &statement.currency);
+    let ended = line.key.ended.as_ref();
+    value["because"] = words::unattributed(ended, statement.context.period.zone()).into();
+    value["ended_tenant"] = ended.map(|ended| ended.tenant.as_str()).into();
+    value
 }
 
 fn platform_line_value(line: &PlatformLine, currency: &Currency) -> Value {

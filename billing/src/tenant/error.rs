@@ -117,13 +117,13 @@ pub enum TenantError {
         kind: String,
     },
     /// A time isn't usable.
-    #[error("{place}: {key} of rule {rule}")]
+    #[error("{place}: {key} of {whose}")]
     Instant {
         /// Where.
         place: Place,
-        /// Position from 1.
-        rule: usize,
-        /// `from` or `to`.
+        /// The rule or the tenant.
+        whose: String,
+        /// `from`, `to` or `ends`.
         key: &'static str,
         /// Why.
         #[source]
@@ -136,5 +136,101 @@ pub enum TenantError {
         place: Place,
         /// Position from 1.
         rule: usize,
+    },
+    /// Not a pattern in quotes, nor a list of some.
+    #[error("{place}: {key} of {whose}: write one pattern in quotes, or a list of 1 to 100 of them")]
+    Patterns {
+        /// Where.
+        place: Place,
+        /// The rule or the pool.
+        whose: String,
+        /// The key.
+        key: String,
+    },
+    /// Labels that aren't a table.
+    #[error(
+        "{place}: {key} of rule {rule}: name the label and a pattern, such as {key} = {{ team = \"vision\" }}"
+    )]
+    Labels {
+        /// Where.
+        place: Place,
+        /// Position from 1.
+        rule: usize,
+        /// `label` or `namespace_label`.
+        key: &'static str,
+    },
+    /// One pool twice.
+    #[error("{place}: the pool {name:?} is declared twice: remove one of them")]
+    SamePool {
+        /// Where the second stands.
+        place: Place,
+        /// Its name.
+        name: String,
+    },
+    /// A pool that isn't declared.
+    #[error(
+        "{place}: pool {name:?} of rule {rule} is not declared: add a [[pool]] with that name and its nodes"
+    )]
+    UndeclaredPool {
+        /// Where.
+        place: Place,
+        /// Position from 1.
+        rule: usize,
+        /// Its name.
+        name: String,
+    },
+    /// A value of the master data that can't be meant.
+    #[error("{place}: {key} of tenant {id}: {value:?}: {remedy}")]
+    Value {
+        /// Where.
+        place: Place,
+        /// The tenant.
+        id: TenantId,
+        /// The key.
+        key: &'static str,
+        /// As written.
+        value: String,
+        /// What to write.
+        remedy: &'static str,
+    },
+    /// Statements can't be converted.
+    #[error(
+        "{place}: currency of tenant {id} is {currency} and the service's is {service}: exchange rates are not kept yet; remove it, or set currency in slicemeter.toml"
+    )]
+    OtherCurrency {
+        /// Where.
+        place: Place,
+        /// The tenant.
+        id: TenantId,
+        /// Its currency.
+        currency: String,
+        /// The service's.
+        service: String,
+    },
+    /// Changes out of order.
+    #[error(
+        "{place}: changes of tenant {id} are not in the order of their `from`: sort them, each with its own instant"
+    )]
+    ChangeOrder {
+        /// Where.
+        place: Place,
+        /// The tenant.
+        id: TenantId,
+    },
+    /// A change of a tenant that has ended.
+    #[error("{place}: a change of tenant {id} starts at or after its end: remove the change, or move `ends`")]
+    ChangeAfterEnd {
+        /// Where.
+        place: Place,
+        /// The tenant.
+        id: TenantId,
+    },
+    /// A change that changes nothing.
+    #[error("{place}: a change of tenant {id} names nothing but `from`: say what changes, or remove it")]
+    EmptyChange {
+        /// Where.
+        place: Place,
+        /// The tenant.
+        id: TenantId,
     },
 }

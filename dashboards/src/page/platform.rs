@@ -31,7 +31,9 @@ pub fn platform(statement: &PlatformStatement, links: &Links) -> String {
     let of_nobody =
         statement.unattributed.iter().map(|l| (format!("L{}", l.number), &l.key.price, l.key.model.as_str()));
     let unattributed = statement.unattributed.iter().map(|line| {
+        let why = words::unattributed(line.key.ended.as_ref(), statement.context.period.zone());
         let view = LineView::of(line, currency);
+        let view = LineView { what: format!("{why}: {}", view.what), ..view };
         LinkedLine { href: links.line(&statement.number, &view.number), view }
     });
     html(&PlatformPage {

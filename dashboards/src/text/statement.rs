@@ -24,8 +24,10 @@ const COLUMNS: [Column; 9] = [
 /// A tenant's statement.
 pub fn statement(statement: &Statement) -> String {
     let tenant = &statement.tenant;
-    let cost_centre = tenant.cost_centre.as_ref().map_or_else(String::new, |c| format!("   cost centre {c}"));
-    let whose = format!("   {} ({}){cost_centre}", tenant.name, statement.path);
+    let cost_centres = words::cost_centres(&statement.cost_centres, statement.context.period.zone());
+    let cost_centres = cost_centres.map_or_else(String::new, |c| format!("   cost centre {c}"));
+    let last = if statement.last { format!("   {}", words::LAST_STATEMENT) } else { String::new() };
+    let whose = format!("   {} ({}){cost_centres}{last}", tenant.name, statement.path);
     let mut out = heading(&statement.number, &whose, &statement.context);
     out.push_str(&lines_table(statement));
     out.push_str(&sums(&statement.totals, &statement.currency));
@@ -67,7 +69,8 @@ pub fn platform(statement: &PlatformStatement) -> String {
     let platform = statement.lines.iter().map(|line| LineView::of_platform(line, &statement.currency));
     let nobody = statement.unattributed.iter().map(|line| {
         let view = LineView::of(line, &statement.currency);
-        LineView { what: format!("unattributed: {}", view.what), ..view }
+        let why = words::unattributed(line.key.ended.as_ref(), statement.context.period.zone());
+        LineView { what: format!("{why}: {}", view.what), ..view }
     });
     rows.extend(platform.chain(nobody).map(cells));
     rows.push(total_row(words::PLATFORM_TOTAL, &statement.totals, &statement.currency));

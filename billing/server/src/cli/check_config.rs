@@ -14,7 +14,7 @@ pub fn run(global: &Global) -> anyhow::Result<Outcome> {
         config.zone,
         config.currency.code(),
         config.prices.entries().len(),
-        config.tenants.declared().count(),
+        config.tenants.count(),
         config.tenants.rules().len(),
     );
     Ok(Outcome::Done)
