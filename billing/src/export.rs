@@ -3,3 +3,5 @@
 pub mod csv;
 
 pub mod json;
+
+pub mod mapping;

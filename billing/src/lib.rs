@@ -25,6 +25,8 @@ pub mod tenant;
 
 pub mod rating;
 
+pub mod mapping;
+
 pub mod statement;
 
 pub mod explain;

@@ -3,10 +3,12 @@
 mod explain;
 mod fleet;
 mod statement;
+mod tenants;
 
 pub use explain::explain;
 pub use fleet::fleet;
 pub use statement::{platform, statement};
+pub use tenants::{dry_run, unmapped};
 
 pub(crate) use explain::{price as price_sentence, sum_of_hours};
 pub(crate) use fleet::{check, of_fleet};

@@ -1,6 +1,6 @@
 //! What a request may reach.
 
-use crate::config::Loaded;
+use crate::current::Current;
 use crate::ingest::queue::Queue;
 use crate::keyring::Keyring;
 use crate::metrics::Metrics;
@@ -21,5 +21,5 @@ pub struct App {
     /// Counts.
     pub metrics: Arc<Metrics>,
     /// Configuration, prices and tenants.
-    pub config: Arc<Loaded>,
+    pub config: Current,
 }

@@ -78,7 +78,7 @@ enum Command {
     Inventory(inventory::Options),
     /// Make, list or revoke tokens for nodes and people
     Token(token::Options),
-    /// Check the tenants and mapping rules
+    /// Check the tenants and mapping rules, try them over past usage, find what none of them catches
     Tenants(tenants::Options),
     /// List months with data, or check that one is complete
     Period(period::Options),

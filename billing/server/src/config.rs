@@ -113,6 +113,8 @@ pub struct Text {
 pub struct Loaded {
     /// Directory of the files.
     pub directory: PathBuf,
+    /// Name in it of the file that was named, `slicemeter.toml`.
+    pub main: PathBuf,
     /// `slicemeter.toml`.
     pub file: File,
     /// The billing zone.
@@ -138,6 +140,21 @@ pub enum ConfigError {
         /// What the operating system said.
         #[source]
         source: std::io::Error,
+    },
+    /// Another version of `tenants.toml` can't be read.
+    #[error("could not read {path}: give its place with --tenants-file FILE")]
+    ReadTenants {
+        /// The file.
+        path: PathBuf,
+        /// What the operating system said.
+        #[source]
+        source: std::io::Error,
+    },
+    /// A file that was in force is gone.
+    #[error("{path} is gone: put it back, or leave an empty file to do without")]
+    Gone {
+        /// The file.
+        path: PathBuf,
     },
     /// Not the TOML that is expected.
     #[error("{path}: {message}")]
@@ -193,6 +210,7 @@ pub fn load(path: &Path) -> Result<Loaded, ConfigError> {
     // The engine needs an absolute path, and so does whoever reads an error.
     let absolute =
         std::path::absolute(path).map_err(|source| ConfigError::Read { path: path.into(), source })?;
+    let main = PathBuf::from(absolute.file_name().expect("a file that was read has a name"));
     let directory = absolute.parent().expect("a file lies in a directory").to_path_buf();
     file.engine.data_dir = directory.join(&file.engine.data_dir);
     file.engine.library = file.engine.library.map(|l| directory.join(l));
@@ -202,18 +220,43 @@ pub fn load(path: &Path) -> Result<Loaded, ConfigError> {
         Ok::<_, ConfigError>(Text { name, content })
     };
     let (prices_text, tenants_text) = (optional("prices.toml")?, optional("tenants.toml")?);
-    let prices = if prices_text.content.is_empty() {
-        PriceBook::empty()
-    } else {
-        PriceBook::parse(&directory.join("prices.toml").display().to_string(), &prices_text.content, zone)?
-    };
-    let tenants = if tenants_text.content.is_empty() {
-        Tenants::empty()
-    } else {
-        Tenants::parse(&directory.join("tenants.toml").display().to_string(), &tenants_text.content, zone)?
-    };
+    let prices = parse_prices(&directory.join("prices.toml"), &prices_text.content, zone)?;
+    let tenants = parse_tenants(&directory.join("tenants.toml"), &tenants_text.content, zone, &currency)?;
     let texts = vec![Text { name: "slicemeter.toml", content }, prices_text, tenants_text];
-    Ok(Loaded { directory, file, zone, currency, prices, tenants, texts })
+    Ok(Loaded { directory, main, file, zone, currency, prices, tenants, texts })
+}
+
+/// A price book; without content there are no prices.
+pub(crate) fn parse_prices(path: &Path, content: &str, zone: Tz) -> Result<PriceBook, ConfigError> {
+    if content.is_empty() {
+        return Ok(PriceBook::empty());
+    }
+    Ok(PriceBook::parse(&path.display().to_string(), content, zone)?)
+}
+
+/// Tenants and rules, all in the service's currency; without content there are none.
+pub(crate) fn parse_tenants(
+    path: &Path,
+    content: &str,
+    zone: Tz,
+    currency: &Currency,
+) -> Result<Tenants, ConfigError> {
+    if content.is_empty() {
+        return Ok(Tenants::empty());
+    }
+    let tenants = Tenants::parse(&path.display().to_string(), content, zone)?;
+    tenants.check_currency(currency)?;
+    Ok(tenants)
+}
+
+/// Another version of `tenants.toml`, to be tried.
+///
+/// # Errors
+/// The file can't be read or is wrong.
+pub fn load_tenants(path: &Path, zone: Tz, currency: &Currency) -> Result<Tenants, ConfigError> {
+    let content = std::fs::read_to_string(path)
+        .map_err(|source| ConfigError::ReadTenants { path: path.into(), source })?;
+    parse_tenants(path, &content, zone, currency)
 }
 
 impl Loaded {
@@ -223,6 +266,28 @@ impl Loaded {
             ModeName::Showback => Mode::Showback,
             ModeName::Chargeback => Mode::Chargeback,
         }
+    }
+
+    /// A file's content as it was read; empty where it is missing.
+    pub fn content(&self, name: &str) -> &str {
+        self.texts.iter().find(|text| text.name == name).map_or("", |text| &text.content)
+    }
+
+    /// The same with another content of `prices.toml` or `tenants.toml`.
+    ///
+    /// # Errors
+    /// The content is wrong.
+    pub fn with(&self, name: &'static str, content: &str) -> Result<Self, ConfigError> {
+        let mut other = self.clone();
+        let path = self.directory.join(name);
+        match name {
+            "prices.toml" => other.prices = parse_prices(&path, content, self.zone)?,
+            _ => other.tenants = parse_tenants(&path, content, self.zone, &self.currency)?,
+        }
+        for text in other.texts.iter_mut().filter(|text| text.name == name) {
+            text.content = content.into();
+        }
+        Ok(other)
     }
 
     /// How often hours with news are closed again.

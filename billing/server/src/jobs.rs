@@ -1,3 +1,7 @@
 //! What runs beside requests. Every job is idempotent and safe to run twice at once.
 
 pub mod close;
+
+pub mod ended_use;
+
+pub mod reload;

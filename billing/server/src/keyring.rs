@@ -6,6 +6,7 @@
 use crate::secret;
 use crate::store::keys::{NodeKey, Role, TokenKey};
 use crate::store::{Reader, StoreError};
+use billing::tenant::Tenants;
 use std::collections::HashMap;
 use tokio::sync::RwLock;
 
@@ -48,15 +49,20 @@ impl Keyring {
         self.known.write().await.nodes.insert(key.hash.clone(), key);
     }
 
-    /// What a token may do, if it hasn't expired.
+    /// What a token may do, if it hasn't expired and its tenant hasn't ended.
     ///
     /// # Errors
     /// The store can't be reached and the cache is empty or old.
-    pub async fn token(&self, token: &str, now_ms: i64) -> Result<Option<Role>, StoreError> {
+    pub async fn token(
+        &self,
+        token: &str,
+        tenants: &Tenants,
+        now_ms: i64,
+    ) -> Result<Option<Role>, StoreError> {
         let hash = secret::hash(token);
         let of = |known: &Known| known.tokens.get(&hash).filter(|k| secret::same(&k.hash, &hash)).cloned();
         let key = self.look_up(now_ms, of).await?;
-        Ok(key.filter(|k| k.expires_at_ms > now_ms).map(|k| k.role))
+        Ok(key.filter(|k| k.expires_at_ms > now_ms && !k.role.has_ended(tenants, now_ms)).map(|k| k.role))
     }
 
     async fn look_up<T>(

@@ -9,6 +9,8 @@ pub mod error;
 
 pub mod config;
 
+pub mod current;
+
 pub mod store;
 
 pub mod open;

@@ -1,7 +1,8 @@
 //! What the service says about itself. A fixed number of series, whatever the fleet's size.
 
 use prometheus::{
-    Encoder, Histogram, HistogramOpts, IntCounter, IntCounterVec, IntGauge, Opts, Registry, TextEncoder,
+    Encoder, GaugeVec, Histogram, HistogramOpts, IntCounter, IntCounterVec, IntGauge, IntGaugeVec, Opts,
+    Registry, TextEncoder,
 };
 
 /// Every family of the service.
@@ -25,6 +26,10 @@ pub struct Metrics {
     pub close_errors: IntCounter,
     /// Unix time of the last close that went through.
     pub last_close: IntGauge,
+    /// 1 while an edited file is wrong and the one before is in force, by file.
+    pub config_load_failed: IntGaugeVec,
+    /// GPU-hours that tenants held after their end, of the last 24 hours and the open one, by tenant.
+    pub ended_use: GaugeVec,
 }
 
 impl Metrics {
@@ -59,7 +64,30 @@ impl Metrics {
         )
         .expect("valid buckets");
         registry.register(Box::new(store_seconds.clone())).expect("registered once");
+        let config_load_failed = IntGaugeVec::new(
+            Opts::new(
+                "slicemeter_config_load_failed",
+                "1 while an edited configuration file is wrong and the one before is in force, by file.",
+            ),
+            &["file"],
+        )
+        .expect("a valid name");
+        registry.register(Box::new(config_load_failed.clone())).expect("registered once");
+        for file in crate::jobs::reload::FILES {
+            config_load_failed.with_label_values(&[file]);
+        }
+        let ended_use = GaugeVec::new(
+            Opts::new(
+                "slicemeter_tenant_ended_use_gpu_hours",
+                "GPU-hours held in the last 24 hours and the open one by what is mapped to a tenant that has ended.",
+            ),
+            &["tenant"],
+        )
+        .expect("a valid name");
+        registry.register(Box::new(ended_use.clone())).expect("registered once");
         Self {
+            config_load_failed,
+            ended_use,
             deliveries,
             batches: counter("slicemeter_batches_total", "Batches stored, repeats included."),
             rows: counter("slicemeter_rows_total", "Rows of usage and devices stored, repeats included."),

@@ -2,6 +2,7 @@
 
 use crate::app::App;
 use crate::config::Loaded;
+use crate::current::Current;
 use crate::ingest::queue::Queue;
 use crate::jobs;
 use crate::keyring::Keyring;
@@ -19,21 +20,41 @@ use tokio::sync::watch;
 /// How long open requests may take to end once the service was told to stop.
 const DRAIN: Duration = Duration::from_secs(10);
 
+/// Rounds of the hour close between two looks at what ended tenants still use.
+const ENDED_USE_ROUNDS: u32 = 10;
+
 /// Serves until SIGTERM or SIGINT.
 ///
 /// # Errors
 /// The store can't be opened or the address is taken.
 pub async fn serve(config: Loaded) -> anyhow::Result<()> {
     let (mut terminate, mut interrupt) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
+    let hangup = signal(SignalKind::hangup())?;
     let opened = open(&config).await?;
     let config = Arc::new(config);
     let metrics = Arc::new(Metrics::new());
     let (stop, stopped) = watch::channel(false);
     let (queue, writing) = Queue::start(opened.store.writer());
+    let (in_force, current) = Current::new(Arc::clone(&config));
+    let (edit, edited) = watch::channel(Arc::clone(&config));
     let closing = tokio::spawn(jobs::close::run(
         opened.store.closer(),
-        config.cuts(),
-        config.close_interval(),
+        edited,
+        in_force,
+        Arc::clone(&metrics),
+        stopped.clone(),
+    ));
+    let reloading = tokio::spawn(jobs::reload::run(
+        opened.store.clone(),
+        edit,
+        Arc::clone(&metrics),
+        hangup,
+        stopped.clone(),
+    ));
+    let looking = tokio::spawn(jobs::ended_use::run(
+        opened.store.reader(),
+        current.clone(),
+        ENDED_USE_ROUNDS * config.close_interval(),
         Arc::clone(&metrics),
         stopped.clone(),
     ));
@@ -43,7 +64,7 @@ pub async fn serve(config: Loaded) -> anyhow::Result<()> {
         queue,
         keyring: Arc::new(Keyring::new(opened.store.reader())),
         metrics,
-        config: Arc::clone(&config),
+        config: current,
     };
     let listen = config.file.listen;
     let listener =
@@ -73,6 +94,8 @@ pub async fn serve(config: Loaded) -> anyhow::Result<()> {
     }
     // A close that is cut off publishes nothing and is done again.
     let _ = tokio::time::timeout(DRAIN, closing).await;
+    let _ = tokio::time::timeout(DRAIN, reloading).await;
+    let _ = tokio::time::timeout(DRAIN, looking).await;
     opened.close().await;
     Ok(())
 }

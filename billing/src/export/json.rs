@@ -193,7 +193,7 @@ fn decimal(amount: Option<Amount>, currency: &Currency) -> Option<String> {
     amount.map(|amount| currency.decimal(amount))
 }
 
-fn bytes(value: &Value) -> Vec<u8> {
+pub(super) fn bytes(value: &Value) -> Vec<u8> {
     let mut bytes = serde_json::to_vec_pretty(value).expect("a tree of strings and integers serialises");
     bytes.push(b'\n');
     bytes

@@ -2,6 +2,7 @@
 
 use super::error::ApiError;
 use crate::app::App;
+use crate::current::Snapshot;
 use crate::store::keys::{NodeKey, Role};
 use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
@@ -57,7 +58,9 @@ impl FromRequestParts<App> for Scope {
 
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, ApiError> {
         let token = bearer(&parts.headers).or_else(|| cookie(&parts.headers)).ok_or(ApiError::Unknown)?;
-        match app.keyring.token(token, crate::clock::now_ms()).await? {
+        let token = token.to_owned();
+        let config = Snapshot::of(parts, app);
+        match app.keyring.token(&token, &config.tenants, crate::clock::now_ms()).await? {
             Some(Role::Operator) => Ok(Self::Operator),
             Some(Role::Tenant(tenant)) => Ok(Self::Tenant(tenant)),
             Some(Role::Join { .. }) | None => Err(ApiError::Unknown),

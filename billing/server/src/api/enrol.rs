@@ -2,6 +2,7 @@
 
 use super::error::ApiError;
 use crate::app::App;
+use crate::current::Snapshot;
 use crate::secret;
 use crate::store::keys::{NodeKey, Role};
 use axum::Json;
@@ -11,10 +12,12 @@ use schema::wire::{EnrolRequest, EnrolResponse};
 /// Enrols a node.
 pub async fn create_collector(
     State(app): State<App>,
+    Snapshot(config): Snapshot,
     Json(request): Json<EnrolRequest>,
 ) -> Result<Json<EnrolResponse>, ApiError> {
     let now_ms = crate::clock::now_ms();
-    let Some(Role::Join { backfill }) = app.keyring.token(&request.join_token, now_ms).await? else {
+    let known = app.keyring.token(&request.join_token, &config.tenants, now_ms).await?;
+    let Some(Role::Join { backfill }) = known else {
         return Err(ApiError::Unknown);
     };
     for (name, value) in [("cluster", &request.cluster), ("node", &request.node)] {

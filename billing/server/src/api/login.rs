@@ -3,6 +3,7 @@
 use super::auth::COOKIE;
 use super::error::ApiError;
 use crate::app::App;
+use crate::current::Snapshot;
 use crate::store::keys::Role;
 use axum::extract::{Query, State};
 use axum::http::{StatusCode, header};
@@ -16,8 +17,12 @@ pub struct Params {
 }
 
 /// Sets the cookie if the token is known. The token holds no character that a cookie can't.
-pub async fn get_login(State(app): State<App>, Query(params): Query<Params>) -> Result<Response, ApiError> {
-    match app.keyring.token(&params.token, crate::clock::now_ms()).await? {
+pub async fn get_login(
+    State(app): State<App>,
+    Snapshot(config): Snapshot,
+    Query(params): Query<Params>,
+) -> Result<Response, ApiError> {
+    match app.keyring.token(&params.token, &config.tenants, crate::clock::now_ms()).await? {
         Some(Role::Operator | Role::Tenant(_)) => {
             let cookie =
                 format!("{COOKIE}={}; HttpOnly; SameSite=Lax; Path=/; Max-Age=2592000", params.token);

@@ -4,6 +4,7 @@ use super::auth::Scope;
 use super::error::ApiError;
 use super::statements::{self, Format, bill_of, links};
 use crate::app::App;
+use crate::current::Snapshot;
 use crate::report;
 use axum::extract::{Path, Query, State};
 use axum::response::{Html, IntoResponse, Redirect, Response};
@@ -20,13 +21,14 @@ pub struct Params {
 pub async fn get_home(
     State(app): State<App>,
     scope: Scope,
+    Snapshot(config): Snapshot,
     Query(params): Query<Params>,
 ) -> Result<Response, ApiError> {
-    let months = report::months(&app.reader, &app.config).await?;
+    let months = report::months(&app.reader, &config).await?;
     if months.is_empty() {
         return Ok(Html(page::overview(&[], None, &links())).into_response());
     }
-    let bill = bill_of(&app, params.period.as_deref()).await?;
+    let bill = bill_of(&app, &config, params.period.as_deref()).await?;
     if let Scope::Tenant(tenant) = scope {
         let statement = report::of_tenant(&bill, &tenant)?;
         return Ok(Redirect::to(&format!("/statements/{}", statement.number)).into_response());
@@ -45,10 +47,11 @@ pub async fn get_home(
 pub async fn get_statement(
     State(app): State<App>,
     scope: Scope,
+    Snapshot(config): Snapshot,
     Path(number): Path<String>,
 ) -> Result<Html<Vec<u8>>, ApiError> {
-    let period = report::period_of_number(&number, &app.config).ok_or(ApiError::NotFound)?;
-    let bill = report::bill(&app.reader, &app.config, &period).await?;
+    let period = report::period_of_number(&number, &config).ok_or(ApiError::NotFound)?;
+    let bill = report::bill(&app.reader, &config, &period).await?;
     if number == bill.platform.number && scope == Scope::Operator {
         return Ok(Html(statements::render_platform(&bill, Format::Html, &links())));
     }
@@ -73,9 +76,10 @@ pub async fn get_statement(
 pub async fn get_line(
     State(app): State<App>,
     scope: Scope,
+    Snapshot(config): Snapshot,
     Path(line): Path<String>,
 ) -> Result<Html<String>, ApiError> {
     let (statement, explained) =
-        report::explain(&app.reader, &app.config, &line, |tenant| scope.sees(tenant.as_str())).await?;
-    Ok(Html(page::explain(&explained, &statement, &app.config.tenants, &links())))
+        report::explain(&app.reader, &config, &line, |tenant| scope.sees(tenant.as_str())).await?;
+    Ok(Html(page::explain(&explained, &statement, &config.tenants, &links())))
 }

@@ -5,6 +5,8 @@
 use super::auth::Scope;
 use super::error::ApiError;
 use crate::app::App;
+use crate::config::Loaded;
+use crate::current::Snapshot;
 use crate::report::{self, ReportError};
 use axum::Json;
 use axum::extract::{Path, Query, State};
@@ -83,23 +85,22 @@ impl From<ReportError> for ApiError {
 }
 
 /// The bill of the period asked for, or of the newest month.
-pub async fn bill_of(app: &App, period: Option<&str>) -> Result<Bill, ApiError> {
+pub async fn bill_of(app: &App, config: &Loaded, period: Option<&str>) -> Result<Bill, ApiError> {
     let period = match period {
-        Some(text) => Period::parse(text, app.config.zone).map_err(ReportError::from)?,
-        None => {
-            report::months(&app.reader, &app.config).await?.into_iter().next().ok_or(ApiError::NotFound)?
-        }
+        Some(text) => Period::parse(text, config.zone).map_err(ReportError::from)?,
+        None => report::months(&app.reader, config).await?.into_iter().next().ok_or(ApiError::NotFound)?,
     };
-    Ok(report::bill(&app.reader, &app.config, &period).await?)
+    Ok(report::bill(&app.reader, config, &period).await?)
 }
 
 /// Statements that the token may see, without their lines.
 pub async fn list_statements(
     State(app): State<App>,
     scope: Scope,
+    Snapshot(config): Snapshot,
     Query(params): Query<Params>,
 ) -> Result<Json<Value>, ApiError> {
-    let bill = bill_of(&app, params.period.as_deref()).await?;
+    let bill = bill_of(&app, &config, params.period.as_deref()).await?;
     let currency = &bill.platform.currency;
     let statements: Vec<Value> = bill
         .tenants
@@ -123,13 +124,14 @@ pub async fn list_statements(
 pub async fn get_statement(
     State(app): State<App>,
     scope: Scope,
+    Snapshot(config): Snapshot,
     Path(tenant): Path<String>,
     Query(params): Query<Params>,
 ) -> Result<Response, ApiError> {
     if !scope.sees(&tenant) {
         return Err(ApiError::NotFound);
     }
-    let bill = bill_of(&app, params.period.as_deref()).await?;
+    let bill = bill_of(&app, &config, params.period.as_deref()).await?;
     let body = if tenant == TenantId::PLATFORM {
         render_platform(&bill, params.format, &links())
     } else {

@@ -1,6 +1,7 @@
 //! `slicemeter token`: secrets for nodes and people. A token is printed once; the store keeps its hash.
 
 use super::{Global, Outcome, WrongUse, load_and_open};
+use crate::config::Loaded;
 use crate::open::Opened;
 use crate::secret;
 use crate::store::keys::{Role, TokenKey};
@@ -62,10 +63,10 @@ enum RoleName {
 /// # Errors
 /// Wrong use, or the store can't be reached.
 pub async fn run(options: Options, global: &Global) -> anyhow::Result<Outcome> {
-    let (_, opened) = load_and_open(global).await?;
+    let (config, opened) = load_and_open(global).await?;
     let outcome = match options.command {
         Command::Create(create) => make(create, &opened).await,
-        Command::List => list(&opened).await,
+        Command::List => list(&config, &opened).await,
         Command::Revoke { token } => revoke(&token, &opened).await,
     };
     opened.close().await;
@@ -98,7 +99,7 @@ async fn make(create: Create, opened: &Opened) -> anyhow::Result<Outcome> {
     Ok(Outcome::Done)
 }
 
-async fn list(opened: &Opened) -> anyhow::Result<Outcome> {
+async fn list(config: &Loaded, opened: &Opened) -> anyhow::Result<Outcome> {
     let now_ms = crate::clock::now_ms();
     for key in opened.store.reader().token_keys().await? {
         let role = match &key.role {
@@ -108,7 +109,11 @@ async fn list(opened: &Opened) -> anyhow::Result<Outcome> {
             Role::Tenant(tenant) => format!("tenant {tenant}"),
         };
         let ends = billing::instant::local(key.expires_at_ms, chrono_tz::Tz::UTC).format("%Y-%m-%dT%H:%MZ");
-        let ended = if key.expires_at_ms <= now_ms { "  ENDED" } else { "" };
+        let ended = match (key.expires_at_ms <= now_ms, key.role.has_ended(&config.tenants, now_ms)) {
+            (_, true) => "  ENDED with its tenant",
+            (true, false) => "  ENDED",
+            (false, false) => "",
+        };
         println!("{}  {:<24} {:<20} until {ends}{ended}", &key.hash[..16], role, key.name);
     }
     Ok(Outcome::Done)

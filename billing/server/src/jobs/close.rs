@@ -2,6 +2,7 @@
 //!
 //! The open hour is closed like any other, as a provisional revision, as often as it has news.
 
+use crate::config::Loaded;
 use crate::metrics::Metrics;
 use crate::store::close::{Closed, Closer};
 use crate::store::{QUERY_SECONDS_MAX, StoreError};
@@ -10,7 +11,6 @@ use chrono_tz::Tz;
 use schema::units::HOUR_MS;
 use schema::window::Window;
 use std::sync::Arc;
-use std::time::Duration;
 use tokio::sync::watch;
 
 /// Hours in one statement: far fewer statements for a backfilled month, and a bound on its memory.
@@ -79,30 +79,39 @@ fn next_revision(last: u64, now_ms: i64) -> u64 {
     by_clock.max((((last >> 12) + 1) << 12) | low)
 }
 
-/// Runs until `stop` says so. An error is counted, logged and tried again.
+/// Runs until `stop` says so. An error is counted, logged and tried again. A configuration that was `edited` is put
+/// `in_force` when the hours that it cuts are closed again, so that no page shows a cut that isn't made.
 pub async fn run(
     closer: Closer,
-    cuts: Cuts,
-    every: Duration,
+    mut edited: watch::Receiver<Arc<Loaded>>,
+    in_force: watch::Sender<Arc<Loaded>>,
     metrics: Arc<Metrics>,
     mut stop: watch::Receiver<bool>,
 ) {
+    let every = edited.borrow().close_interval();
     let mut ticks = tokio::time::interval(every);
     ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
     let (mut full_at_ms, mut quick_at_ms) = (0, 0);
     loop {
         tokio::select! {
             _ = ticks.tick() => {}
+            Ok(()) = edited.changed() => {}
             _ = stop.changed() => return,
         }
+        let config = Arc::clone(&edited.borrow_and_update());
+        let new = !Arc::ptr_eq(&config, &in_force.borrow());
         let now_ms = crate::clock::now_ms();
-        let full = now_ms - full_at_ms >= FULL_MS;
+        let full = new || now_ms - full_at_ms >= FULL_MS;
         let since_ms = if full { 0 } else { quick_at_ms - SLACK_MS };
-        match close_dirty(&closer, &cuts, now_ms, since_ms).await {
+        match close_dirty(&closer, &config.cuts(), now_ms, since_ms).await {
             Ok(closed) => {
                 quick_at_ms = now_ms;
                 if full {
                     full_at_ms = now_ms;
+                }
+                if new {
+                    tracing::info!(hours = closed.hours, "an edited configuration is in force");
+                    in_force.send_replace(config);
                 }
                 metrics.hours_closed.inc_by(closed.hours);
                 metrics.hours_broken.inc_by(closed.broken.len() as u64);

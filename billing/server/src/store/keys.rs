@@ -1,6 +1,7 @@
 //! Credentials and tokens as the store keeps them: by SHA-256, never the secret itself.
 
 use super::{Doing, Reader, StoreError, Writer};
+use billing::tenant::{TenantId, Tenants};
 use clickhouse::Row;
 use schema::sql;
 use serde::{Deserialize, Serialize};
@@ -30,6 +31,18 @@ pub enum Role {
     Operator,
     /// Read one tenant's statements.
     Tenant(String),
+}
+
+impl Role {
+    /// Whether it is of a tenant that had ended at an instant.
+    pub fn has_ended(&self, tenants: &Tenants, at_ms: i64) -> bool {
+        match self {
+            Self::Tenant(tenant) => {
+                TenantId::parse(tenant).is_ok_and(|id| tenants.ended(&id, at_ms).is_some())
+            }
+            Self::Join { .. } | Self::Operator => false,
+        }
+    }
 }
 
 /// A token that a person or a joining node carries.

@@ -8,6 +8,7 @@ use schema::wire::{
 };
 use server::app::App;
 use server::config;
+use server::current::Current;
 use server::ingest::queue::Queue;
 use server::keyring::Keyring;
 use server::metrics::Metrics;
@@ -38,7 +39,7 @@ fn app(store: &Store) -> axum::Router {
         queue,
         keyring: Arc::new(Keyring::new(store.reader())),
         metrics: Arc::new(Metrics::new()),
-        config: Arc::new(config::load(&file).expect("loads")),
+        config: Current::fixed(config::load(&file).expect("loads")),
     })
 }
 
