@@ -10,14 +10,12 @@ use crate::device::ThreadedSource;
 use crate::host_memory::HostMemory;
 use crate::http;
 use crate::metrics::{self, OwnInput, UsageTotals};
-use crate::mps::WithMps;
 use crate::node::Engine;
 use crate::owner::Procfs;
 use crate::reading::Source;
 use crate::release::{self, Answer, Asked, Request};
-use crate::schedulers::Schedulers;
+use crate::schedulers::{Owners, Schedulers};
 use crate::shipper::{Enrolment, Shipper, ShipperStats};
-use crate::slurm::JobClaims;
 use crate::snapshot::{Published, Snapshot};
 use crate::spool::Spool;
 use anyhow::Context;
@@ -53,7 +51,7 @@ struct Agent {
     clock: Arc<SystemClock>,
     engine: Engine,
     source: WithDcgm<ThreadedSource>,
-    owners: WithMps<JobClaims<Procfs>>,
+    owners: Owners,
     schedulers: Schedulers,
     spool: Arc<Mutex<Spool>>,
     shipping: Option<(Sender<()>, Arc<Mutex<ShipperStats>>)>,
@@ -90,7 +88,8 @@ pub fn run(config: Config) -> anyhow::Result<()> {
     serve(&config, published.clone(), clock.clone(), events)?;
     let incarnation = Incarnation(random()?);
     let shipping = start_shipper(&config, &node, &spool, incarnation)?;
-    let mut procfs = Procfs::new(config.owner.procfs.clone(), config.owner.passwd.clone());
+    let mut procfs = Procfs::new(config.owner.procfs.clone(), config.owner.passwd.clone())
+        .with_subuid(config.owner.subuid.clone());
     let schedulers = Schedulers::start(&config)?;
     let maker = Maker::new(config.node.cluster.clone(), node.clone(), procfs.boot_id(), incarnation);
     let library = config.nvml.library.clone().map(Into::into);
@@ -297,7 +296,7 @@ impl Agent {
     }
 
     fn procfs(&self) -> &Procfs {
-        self.owners.inner().inner()
+        self.owners.inner().inner().inner()
     }
 
     fn publish(&self) {

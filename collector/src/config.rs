@@ -1,10 +1,12 @@
 //! The configuration file: one struct per concern, every setting with its meaning, unit and default. Unknown keys are
 //! refused, contradictions stop the start, and every error names the file, the key and what to do.
 
+mod containers;
 mod dcgm;
 mod mps;
 mod slurm;
 
+pub use containers::Containers;
 pub use dcgm::Dcgm;
 pub use mps::Mps;
 pub use slurm::Slurm;
@@ -45,6 +47,8 @@ pub struct Config {
     pub mps: Option<Mps>,
     /// The DCGM exporter that is read; without it, none is.
     pub dcgm: Option<Dcgm>,
+    /// Whether Docker and Podman are asked about containers; without it, they aren't.
+    pub containers: Option<Containers>,
     /// What is served on the node.
     #[serde(default)]
     pub http: Http,
@@ -111,18 +115,27 @@ pub struct Nvml {
 }
 
 /// Where owners are read.
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Owner {
     /// The host's `/proc`.
     pub procfs: PathBuf,
     /// File with user names.
     pub passwd: Option<PathBuf>,
+    /// File that says whose the user ids of rootless containers are.
+    pub subuid: Option<PathBuf>,
+    /// Folder in which libvirt keeps the state of running machines: their names by UUID. Not there, nothing is read.
+    pub libvirt_directory: PathBuf,
 }
 
 impl Default for Owner {
     fn default() -> Self {
-        Self { procfs: "/proc".into(), passwd: Some("/etc/passwd".into()) }
+        Self {
+            procfs: "/proc".into(),
+            passwd: Some("/etc/passwd".into()),
+            subuid: Some("/etc/subuid".into()),
+            libvirt_directory: "/run/libvirt/qemu".into(),
+        }
     }
 }
 
@@ -336,6 +349,9 @@ impl Config {
             return wrong(key, problem, remedy);
         }
         if let Some((key, problem, remedy)) = self.dcgm.as_ref().and_then(Dcgm::problem) {
+            return wrong(key, problem, remedy);
+        }
+        if let Some((key, problem, remedy)) = self.containers.as_ref().and_then(Containers::problem) {
             return wrong(key, problem, remedy);
         }
         if !matches!(self.http.dcgm_host_label.as_str(), "Hostname" | "hostname") {

@@ -27,6 +27,10 @@ pub mod kubernetes;
 
 pub mod slurm;
 
+pub mod containers;
+
+pub mod machines;
+
 pub mod attribution;
 
 pub mod slice;

@@ -1,12 +1,15 @@
-//! Everybody on this node who is asked beside the driver: schedulers, whose boards say who holds what, MPS control
-//! daemons, who say which processes are their clients, and a DCGM exporter. Their threads, and what of the agent rests on them.
+//! Everybody on this node who is asked beside the driver: schedulers, whose boards say who holds what, runtimes of
+//! containers and machines, who name them, MPS control daemons, who say which processes are their clients, and a DCGM
+//! exporter. Their threads, and what of the agent rests on them.
 
 use crate::allocation::Board;
 use crate::clock::{Clock, SystemClock};
 use crate::config::Config;
+use crate::containers::{self, Noticed};
 use crate::dcgm::{self, WithDcgm};
 use crate::held::Held;
 use crate::kubernetes;
+use crate::machines::{self, Machines};
 use crate::mps::{self, WithMps};
 use crate::owner::Procfs;
 use crate::reading::{NodeReading, Source};
@@ -17,6 +20,9 @@ use std::time::{Duration, Instant};
 /// How long a window waits for Kubernetes' word, milliseconds: a kubelet that takes half a minute to answer is asked every
 /// ten seconds beside.
 const KUBERNETES_WAIT_MS: i64 = 90_000;
+
+/// How long a window waits for the names of machines, milliseconds: three looks at libvirt's folder.
+const MACHINES_WAIT_MS: i64 = 30_000;
 
 /// How far a scheduler's answer stays behind its question.
 const WORD_LAG: Duration = Duration::from_millis(1_100);
@@ -31,9 +37,14 @@ pub struct Schedulers {
     wait_ms: i64,
     slurm: Option<(slurm::Witness, Board)>,
     kubernetes: Option<Kubernetes>,
+    containers: Option<containers::Witness>,
+    _machines: Option<Machines>,
     mps: Option<mps::Witness>,
     dcgm: Option<dcgm::Witness>,
 }
+
+/// The look-up of owners: `/proc`, containers noted on the way, claims that a scheduler can check, MPS clients.
+pub type Owners = WithMps<JobClaims<Noticed<Procfs>>>;
 
 /// Why nobody can be asked.
 #[derive(Debug, thiserror::Error)]
@@ -41,13 +52,14 @@ pub enum StartError {
     /// Kubernetes can't.
     #[error("[kubernetes] can't be asked; set enabled = \"off\" to go without")]
     Kubernetes(#[from] kubernetes::StartError),
+    /// Runtimes of containers can't.
+    #[error("[containers] can't be asked; leave the section out to go without")]
+    Containers(#[from] containers::StartError),
     /// A thread can't be started.
-    #[error(
-        "a thread for [{section}] can't be started; raise the limit of threads, or leave the section out"
-    )]
+    #[error("a thread for {asked} can't be started; raise the limit of threads")]
     Thread {
-        /// `mps` or `dcgm`.
-        section: &'static str,
+        /// What it was to ask.
+        asked: &'static str,
         /// Why.
         #[source]
         source: std::io::Error,
@@ -88,13 +100,24 @@ impl Schedulers {
             schedulers.listen_to(board.clone(), slurm.wait_ms());
             schedulers.slurm = Some((witness, board));
         }
-        let thread = |section| move |source| StartError::Thread { section, source };
+        let thread = |asked| move |source| StartError::Thread { asked, source };
         if let Some(mps) = &config.mps {
-            schedulers.mps = Some(mps::Witness::start(mps.settings()).map_err(thread("mps"))?);
+            schedulers.mps = Some(mps::Witness::start(mps.settings()).map_err(thread("[mps]"))?);
         }
         if let Some(dcgm) = &config.dcgm {
-            schedulers.dcgm = Some(dcgm::Witness::start(dcgm.settings()).map_err(thread("dcgm"))?);
+            schedulers.dcgm = Some(dcgm::Witness::start(dcgm.settings()).map_err(thread("[dcgm]"))?);
         }
+        if let Some(containers) = &config.containers {
+            let settings = containers.settings(schedulers.kubernetes.is_none());
+            let witness = containers::Witness::start(settings, || SystemClock.wall_ms())?;
+            schedulers.listen_to(witness.register().board().clone(), containers.wait_ms());
+            schedulers.containers = Some(witness);
+        }
+        let folder = config.owner.libvirt_directory.clone();
+        let machines = Machines::start(folder, machines::PERIOD, || SystemClock.wall_ms());
+        let machines = machines.map_err(thread("the names of machines"))?;
+        schedulers.listen_to(machines.board().clone(), MACHINES_WAIT_MS);
+        schedulers._machines = Some(machines);
         Ok(schedulers)
     }
 
@@ -125,10 +148,14 @@ impl Schedulers {
         }
     }
 
-    /// Owners from `/proc`, with the claims that a scheduler can check and the clients that MPS daemons know.
-    pub fn owners(&self, procfs: Procfs, config: &Config) -> WithMps<JobClaims<Procfs>> {
+    /// Owners from `/proc`, with containers noted, the claims that a scheduler can check, and the clients that MPS daemons
+    /// know.
+    pub fn owners(&self, procfs: Procfs, config: &Config) -> Owners {
         let board = self.slurm.as_ref().map(|(_, board)| board.clone());
-        let claims = JobClaims::new(procfs, config.owner.procfs.clone(), board);
+        let register = self.containers.as_ref().map(|witness| witness.register().clone());
+        let aliases = self.kubernetes.is_none();
+        let noticed = Noticed::new(procfs, register, aliases, Arc::new(|| SystemClock.wall_ms()));
+        let claims = JobClaims::new(noticed, config.owner.procfs.clone(), board);
         let clients = self.mps.as_ref().map(|witness| witness.clients().clone());
         WithMps::new(claims, config.owner.procfs.clone(), clients)
     }
@@ -169,6 +196,12 @@ impl Schedulers {
         if let Some(error) = self.dcgm.as_ref().and_then(dcgm::Witness::last_error) {
             missing.push(format!("DCGM: the use of MIG instances before Hopper is unknown: {error}"));
         }
+        if let Some(error) = self.containers.as_ref().and_then(|witness| witness.health().last_error()) {
+            missing.push(format!(
+                "containers: known by id alone: {error}; name in containers.sockets only daemons that run, and let the \
+                 collector use their sockets"
+            ));
+        }
         missing
     }
 
@@ -191,6 +224,9 @@ impl Schedulers {
         }
         if let Some(witness) = &self.dcgm {
             page.push_str(&witness.render(node));
+        }
+        if let Some(witness) = &self.containers {
+            page.push_str(&witness.health().render(node));
         }
         page
     }

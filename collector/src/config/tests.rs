@@ -9,8 +9,21 @@ fn the_example_holds_every_default() {
     assert_eq!(config.sample.cadence(), Sample::default().cadence());
     assert_eq!(config.spool.bytes_max, Spool::default().bytes_max);
     assert_eq!(config.kubernetes, KubernetesConfig::default());
+    assert_eq!(config.owner, Owner::default());
     assert_eq!(config.http.listen, Http::default().listen);
     assert_eq!(config.warnings(), Vec::<String>::new());
+}
+
+#[test]
+fn the_sections_that_are_commented_out_hold_every_default_too() {
+    let example = include_str!("../../collector.example.toml");
+    let (_, section) = example.split_once("# [containers]\n").expect("the section");
+    let section: String =
+        section.lines().filter_map(|line| line.strip_prefix("# ")).map(|line| format!("{line}\n")).collect();
+    let read: Containers = toml::from_str(&section).expect("parses");
+    let labels = vec!["team".to_owned(), "com.docker.compose.project".to_owned()];
+    assert_eq!(read, Containers { labels, ..Containers::default() });
+    assert_eq!(read.problem(), None);
 }
 
 #[test]
@@ -25,6 +38,10 @@ fn errors_name_file_key_and_remedy() {
         ("[node]\ncluster = \"c\"\n[sample]\nprocesses_ms = 7000\n", "sample.processes_ms"),
         ("[node]\ncluster = \"c\"\n[server]\nurl = \"example.org\"\n", "server.url"),
         ("[node]\ncluster = \"c\"\n[kubernetes]\npoll_seconds = 0\n", "kubernetes.poll_seconds"),
+        ("[node]\ncluster = \"c\"\n[containers]\nsockets = []\nrootless = false\n", "containers.sockets"),
+        ("[node]\ncluster = \"c\"\n[containers]\nsockets = [\"tcp://x\"]\n", "containers.sockets"),
+        ("[node]\ncluster = \"c\"\n[containers]\ndeadline_ms = 60000\n", "containers.deadline_ms"),
+        ("[node]\ncluster = \"c\"\n[containers]\nlabels = [\"\"]\n", "containers.labels"),
         ("[node]\ncluster = \"c\"\n[spool]\nbytes_max = 1\n", "spool.segment_bytes_max"),
     ];
     for (text, want) in cases {

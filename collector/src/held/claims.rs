@@ -2,6 +2,7 @@
 
 use crate::allocation::{Allocations, DeviceFacts, DeviceName, Target};
 use crate::attribution::Place;
+use crate::containers::Asked;
 use crate::kubernetes::owners::CONTAINER;
 use crate::owner::OwnerRecord;
 use crate::slice::Closed;
@@ -138,6 +139,8 @@ fn ids(owner: &Owner) -> Vec<String> {
             let container = pod.clone().zip(of(key::CONTAINER_ID)).map(|(pod, id)| format!("{pod}/{id}"));
             container.into_iter().chain(pod).collect()
         }
+        OwnerKind::Container => Asked::of(owner).map(|asked| asked.owner_id()).into_iter().collect(),
+        OwnerKind::Vm => of(key::VM_ID).into_iter().collect(),
         _ => Vec::new(),
     }
 }
