@@ -90,11 +90,11 @@ pub fn run(config: Config) -> anyhow::Result<()> {
     let shipping = start_shipper(&config, &node, &spool, incarnation)?;
     let mut procfs = Procfs::new(config.owner.procfs.clone(), config.owner.passwd.clone())
         .with_subuid(config.owner.subuid.clone());
-    let schedulers = Schedulers::start(&config)?;
     let maker = Maker::new(config.node.cluster.clone(), node.clone(), procfs.boot_id(), incarnation);
     let library = config.nvml.library.clone().map(Into::into);
     let deadline = Duration::from_millis(config.sample.call_deadline_ms);
     let (absence, before) = Absence::open(&config.spool.directory, &maker.boot_id, procfs.booted_ms());
+    let schedulers = Schedulers::start(&config, &before)?;
     let mut engine = Engine::new(clock.clone(), config.sample.cadence(), config.sample.busy, maker);
     engine = engine.with_held(schedulers.held());
     let period_ms = config.sample.cadence().processes_ms;

@@ -2,6 +2,7 @@
 //! containers and machines, who name them, MPS control daemons, who say which processes are their clients, and a DCGM
 //! exporter. Their threads, and what of the agent rests on them.
 
+use crate::absence::Before;
 use crate::allocation::Board;
 use crate::clock::{Clock, SystemClock};
 use crate::config::Config;
@@ -74,11 +75,11 @@ struct Kubernetes {
 }
 
 impl Schedulers {
-    /// Starts asking what the configuration says should be asked.
+    /// Starts asking what the configuration says should be asked. `before` is what an earlier collector left.
     ///
     /// # Errors
     /// A thread can't be started.
-    pub fn start(config: &Config) -> Result<Self, StartError> {
+    pub fn start(config: &Config, before: &Before) -> Result<Self, StartError> {
         let mut schedulers = Self::default();
         let env = |name: &str| std::env::var(name).ok();
         if config.kubernetes.is_wanted(env) {
@@ -95,7 +96,7 @@ impl Schedulers {
         }
         if let Some(slurm) = &config.slurm {
             let board = Board::default();
-            let settings = slurm.settings(config.node_name());
+            let settings = slurm.settings(config.node_name(), before.until_ms.values().min().copied());
             let witness = slurm::Witness::start(settings, board.clone(), || SystemClock.wall_ms());
             schedulers.listen_to(board.clone(), slurm.wait_ms());
             schedulers.slurm = Some((witness, board));

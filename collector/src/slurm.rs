@@ -8,6 +8,7 @@
 //! Answers are taken as JSON only. The text of `scontrol show job` can't be trusted: a job's name may hold line breaks
 //! and with them whole made-up records of other people's jobs.
 
+mod accounting;
 mod devices;
 mod environ;
 mod files;

@@ -74,8 +74,8 @@ impl Slurm {
         i64::try_from(self.poll_ms * 2 + self.deadline_ms).expect("validated to be some hours at most")
     }
 
-    /// As the witness takes it; `node` is the collector's name for this node.
-    pub fn settings(&self, node: String) -> Settings {
+    /// As the witness takes it; `node` is the collector's name for this node, and nobody asked since `unasked_since_ms`.
+    pub fn settings(&self, node: String, unasked_since_ms: Option<i64>) -> Settings {
         let gpus = (!self.gpus.is_empty()).then(|| Devices::from_names(&self.gpus)).flatten();
         Settings {
             node: self.node.clone().unwrap_or(node),
@@ -85,6 +85,7 @@ impl Slurm {
             deadline: Duration::from_millis(self.deadline_ms),
             gpus,
             job_files: self.job_files_directory.clone(),
+            unasked_since_ms,
             policy: Policy { suspended_holds: self.suspended_holds },
         }
     }

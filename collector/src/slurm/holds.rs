@@ -3,6 +3,9 @@
 //! A run is a job id and when it was submitted, because a requeued run keeps its id and ids wrap. Slurm forgets which
 //! devices a run had the moment that it ends, so the book remembers them; and it forgets the run itself some minutes
 //! later (`MinJobAge`), so a run that is gone ends when it was last known, unless its successor says when.
+//!
+//! Of a run that was over before it was first seen, nobody says which devices it had. It held as many as it was given: it is
+//! put on devices that no other run had then, and its owner's evidence says so.
 
 use super::devices::Devices;
 use super::gres::{gpus_in_tres, items};
@@ -49,7 +52,7 @@ struct Entry {
 #[derive(Debug, Default)]
 pub struct Book {
     runs: BTreeMap<Run, Entry>,
-    /// Runs on this node with GPUs that Slurm didn't name: they ended before they were first seen.
+    /// Runs on this node with GPUs that Slurm didn't name and for which too few were free.
     pub unplaced: u64,
 }
 
@@ -63,38 +66,72 @@ impl Book {
         devices: &Devices,
         policy: Policy,
     ) -> Allocations {
-        for job in jobs {
-            let Some(at) = hostlist::position(&job.nodes, node) else { continue };
-            self.take_job(asked_ms, job, at, devices, policy);
-        }
+        self.take_jobs(asked_ms, jobs, node, devices, policy);
         self.end_missing(asked_ms, jobs);
-        self.runs.retain(|_, entry| !entry.over || entry.last_end_ms() > asked_ms - KEEP_MS);
+        self.runs.retain(|_, entry| !entry.over || entry.known_ms() > asked_ms - KEEP_MS);
         self.allocations(asked_ms - GRAIN_MS)
     }
 
-    fn take_job(&mut self, asked_ms: i64, job: &Job, at: usize, devices: &Devices, policy: Policy) {
-        let Some(start_s) = job.start_s else { return };
+    fn take_jobs(&mut self, asked_ms: i64, jobs: &[Job], node: &str, devices: &Devices, policy: Policy) {
+        let mut unplaced = Vec::new();
+        for job in jobs {
+            let Some(at) = hostlist::position(&job.nodes, node) else { continue };
+            unplaced.extend(self.take_job(asked_ms, job, at, devices, policy));
+        }
+        // Whoever is known to have had a device had it: the others are put beside them.
+        unplaced.sort_unstable_by_key(|(run, _)| (self.runs[run].first_start_ms(), *run));
+        for (run, gpus) in unplaced {
+            if !self.place(run, gpus, devices) {
+                self.unplaced += 1;
+            }
+        }
+    }
+
+    /// Puts a run on so many devices that no other run had in its time; false where there aren't that many.
+    fn place(&mut self, run: Run, gpus: usize, devices: &Devices) -> bool {
+        let of = &self.runs[&run];
+        let is_taken = |target: &Target| {
+            self.runs.iter().any(|(other, entry)| {
+                *other != run && entry.parts.iter().any(|(known, _)| known == target) && entry.overlaps(of)
+            })
+        };
+        let free: Vec<(Target, Share)> =
+            devices.all().into_iter().filter(|(target, _)| !is_taken(target)).take(gpus).collect();
+        if free.len() < gpus {
+            return false;
+        }
+        let whole_node = gpus == devices.len();
+        let entry = self.runs.get_mut(&run).expect("it was just looked at");
+        entry.parts = free;
+        if !whole_node {
+            let evidence = format!("{}; which GPUs it had isn't on record", entry.owner.evidence);
+            entry.owner = Arc::new(Owner { evidence, ..Owner::clone(&entry.owner) });
+        }
+        true
+    }
+
+    /// The run and how many GPUs it had here, where it isn't said which.
+    fn take_job(
+        &mut self,
+        asked_ms: i64,
+        job: &Job,
+        at: usize,
+        devices: &Devices,
+        policy: Policy,
+    ) -> Option<(Run, usize)> {
+        let start_s = job.start_s?;
         // A job that waits has an expected start, which isn't one.
         if job.phase == Phase::Waiting {
-            return;
+            return None;
         }
         let run = (job.id, job.submit_s);
-        let mut parts = job.gres_detail.get(at).map(|text| held(text, devices)).unwrap_or_default();
-        if !self.runs.contains_key(&run) {
-            // Ended before it was seen: its devices are known only where it had all of them.
-            if job.phase == Phase::Ended && parts.is_empty() {
-                match gpus_in_tres(&job.tres) {
-                    None | Some(0) => return,
-                    Some(gpus)
-                        if hostlist::expand(&job.nodes).is_some_and(|n| n.len() == 1)
-                            && gpus == devices.len() as u64 =>
-                    {
-                        parts = devices.all();
-                    }
-                    Some(_) => {
-                        self.unplaced += 1;
-                    }
-                }
+        let mut unplaced = None;
+        let parts = job.gres_detail.get(at).map(|text| held(text, devices)).unwrap_or_default();
+        if !self.runs.contains_key(&run) && job.phase == Phase::Ended && parts.is_empty() {
+            // Ended before it was seen.
+            match gpus_here(job) {
+                Some(0) => return None,
+                gpus => unplaced = Some((run, gpus.unwrap_or(usize::MAX))),
             }
         }
         let entry = self.runs.entry(run).or_insert_with(|| Entry {
@@ -115,6 +152,7 @@ impl Book {
             false => entry.take_times(start_s, job),
         }
         entry.over = job.phase == Phase::Ended;
+        unplaced
     }
 
     /// Runs that an answer lacks are over: since the successor's submission where the job was requeued, else since the
@@ -154,6 +192,13 @@ impl Book {
     }
 }
 
+/// How many GPUs a run had on each of its nodes; `None` where they weren't as many on each.
+fn gpus_here(job: &Job) -> Option<usize> {
+    let Some(total) = gpus_in_tres(&job.tres) else { return Some(0) };
+    let nodes = hostlist::expand(&job.nodes)?.len().max(1) as u64;
+    (total % nodes == 0).then(|| usize::try_from(total / nodes).ok()).flatten()
+}
+
 fn end_ms(job: &Job) -> Option<i64> {
     (job.phase == Phase::Ended).then(|| job.end_s.or(job.start_s).unwrap_or(job.submit_s) * 1000)
 }
@@ -176,6 +221,22 @@ fn held(text: &str, devices: &Devices) -> Vec<(Target, Share)> {
 impl Entry {
     fn last_end_ms(&self) -> i64 {
         self.stretches.last().map_or(0, |(from_ms, to_ms)| to_ms.unwrap_or(*from_ms))
+    }
+
+    fn first_start_ms(&self) -> i64 {
+        self.stretches.first().map_or(0, |(from_ms, _)| *from_ms)
+    }
+
+    /// The last instant that anything was heard of it, or it ended: a run from accounting may be long over.
+    fn known_ms(&self) -> i64 {
+        self.last_end_ms().max(self.last_seen_ms)
+    }
+
+    fn overlaps(&self, other: &Entry) -> bool {
+        let until = |to_ms: &Option<i64>| to_ms.unwrap_or(i64::MAX);
+        self.stretches.iter().any(|(from_ms, to_ms)| {
+            other.stretches.iter().any(|(a_ms, b_ms)| *from_ms < until(b_ms) && *a_ms < until(to_ms))
+        })
     }
 
     fn close(&mut self, at_ms: i64) {

@@ -153,6 +153,54 @@ pub fn parse_jobs(json: &[u8]) -> Result<Vec<Job>, serde_json::Error> {
     Ok(answer.jobs.into_iter().filter_map(job).collect())
 }
 
+/// A run as accounting has it; times in Unix seconds, texts as they stand there.
+pub(super) struct Recorded<'a> {
+    pub id: i64,
+    pub submit_s: i64,
+    pub start_s: Option<i64>,
+    pub end_s: Option<i64>,
+    pub suspended_s: i64,
+    pub state: &'a str,
+    pub account: &'a str,
+    pub user: &'a str,
+    pub uid: Option<i64>,
+    pub qos: &'a str,
+    pub partition: &'a str,
+    pub array: Option<i64>,
+    pub task: Option<i64>,
+    pub het: Option<i64>,
+    pub nodes: &'a str,
+    pub tres: &'a str,
+}
+
+/// The same as a job of an answer. Suspended time is taken off its end: when it was isn't on record.
+pub(super) fn recorded(run: &Recorded<'_>) -> Option<Job> {
+    let plain = |number: Option<i64>| number.map(Number::Plain);
+    let said = |text: &str| Some(text.to_owned());
+    let raw = Raw {
+        job_id: plain(Some(run.id)),
+        submit_time: plain(Some(run.submit_s)),
+        start_time: plain(run.start_s),
+        end_time: plain(run.end_s.map(|end_s| (end_s - run.suspended_s).max(run.start_s.unwrap_or(end_s)))),
+        job_state: Some(Words::One(run.state.to_owned())),
+        account: said(run.account),
+        user_name: said(run.user),
+        user_id: plain(run.uid),
+        qos: said(run.qos),
+        partition: said(run.partition),
+        array_job_id: plain(run.array),
+        array_task_id: plain(run.task),
+        het_job_id: plain(run.het),
+        nodes: said(run.nodes),
+        tres_alloc_str: said(run.tres),
+        ..Raw::default()
+    };
+    let mut job = job(raw)?;
+    let evidence = format!("sacct: job {}", run.id);
+    job.owner = Arc::new(Owner { evidence, ..Owner::clone(&job.owner) });
+    Some(job)
+}
+
 fn job(raw: Raw) -> Option<Job> {
     let positive = |number: &Option<Number>| number.as_ref().and_then(Number::value).filter(|n| *n > 0);
     let id = u64::try_from(positive(&raw.job_id)?).ok()?;

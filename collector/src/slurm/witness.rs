@@ -3,10 +3,11 @@
 //! Asking costs `slurmctld` one job listing a period and node: `squeue` is told to list this node's jobs only. The pause
 //! is spread over the nodes by their names, so that they don't all ask at once.
 
+use super::accounting::parse_runs;
 use super::devices::Devices;
 use super::files::read_job_files;
 use super::holds::{Book, Policy};
-use super::job::parse_jobs;
+use super::job::{Job, Phase, parse_jobs};
 use super::node::out_of_use;
 use crate::allocation::{Allocation, Allocations, Board};
 use crate::command::{Call, CommandError};
@@ -46,6 +47,8 @@ pub struct Settings {
     pub job_files: Option<PathBuf>,
     /// What suspended jobs hold.
     pub policy: Policy,
+    /// Since when nobody asked before, Unix milliseconds, where that is known: accounting is asked about that time.
+    pub unasked_since_ms: Option<i64>,
 }
 
 /// How asking went.
@@ -55,8 +58,10 @@ pub struct WitnessHealth {
     pub answers: AtomicU64,
     /// Questions that failed so far.
     pub failures: AtomicU64,
-    /// Jobs whose devices Slurm didn't say, so far.
+    /// Jobs whose devices Slurm didn't say and for which too few were free, so far.
     pub unplaced: AtomicU64,
+    /// Questions to Slurm's accounting that failed so far.
+    pub accounting_failures: AtomicU64,
     last_error: Mutex<Option<String>>,
 }
 
@@ -73,6 +78,11 @@ impl WitnessHealth {
             ("slicemeter_slurm_answers_total", "Answers of Slurm.", &self.answers),
             ("slicemeter_slurm_failures_total", "Questions to Slurm that failed.", &self.failures),
             ("slicemeter_slurm_unplaced_jobs_total", "Jobs whose devices Slurm didn't say.", &self.unplaced),
+            (
+                "slicemeter_slurm_accounting_failures_total",
+                "Questions to Slurm's accounting that failed: what ran while nobody asked isn't known.",
+                &self.accounting_failures,
+            ),
         ];
         for (name, help, count) in families {
             text.family(name, "counter", help);
@@ -103,7 +113,9 @@ impl Witness {
         let thread = std::thread::Builder::new()
             .name("slurm".into())
             .spawn(move || {
-                Asking { settings, board, health: of_thread, book: Book::default(), devices: None }
+                let asked_ms = settings.unasked_since_ms;
+                let book = Book::default();
+                Asking { settings, board, health: of_thread, book, devices: None, asked_ms }
                     .run(&now_ms, &asked)
             })
             .expect("a thread can be started while the collector starts");
@@ -149,7 +161,13 @@ struct Asking {
     health: Arc<WitnessHealth>,
     book: Book,
     devices: Option<Devices>,
+    /// When Slurm last answered, here or to an earlier collector, Unix milliseconds.
+    asked_ms: Option<i64>,
 }
+
+/// Slurm's controller remembers a run that ended for 300 s unless it is told otherwise (`MinJobAge`); up to here, what
+/// `squeue` lists is all that ran.
+const REMEMBERED_MS: i64 = 240_000;
 
 impl Asking {
     fn run(mut self, now_ms: &dyn Fn() -> i64, asked: &mpsc::Receiver<()>) {
@@ -165,7 +183,6 @@ impl Asking {
                     self.health.failed(None);
                 }
                 Err(error) => {
-                    self.health.failures.fetch_add(1, Ordering::Relaxed);
                     let said = chain(&error);
                     if self.health.last_error().as_ref() != Some(&said) {
                         tracing::warn!(
@@ -174,6 +191,8 @@ impl Asking {
                         );
                     }
                     self.health.failed(Some(said));
+                    // Whoever sees the count finds the reason.
+                    self.health.failures.fetch_add(1, Ordering::Release);
                     self.fall_back(now_ms());
                     pause_periods = (pause_periods * 2).min(PAUSE_PERIODS_MAX);
                 }
@@ -197,7 +216,15 @@ impl Asking {
         }
         let list = format!("--nodelist={}", self.settings.node);
         let (json, _) = self.call("squeue", &["--json", "--states=all", &list])?;
-        let jobs = parse_jobs(&json).map_err(AskError::Json)?;
+        let mut jobs = parse_jobs(&json).map_err(AskError::Json)?;
+        if let Some(since_ms) = self.asked_ms.filter(|at| asked_ms - at > REMEMBERED_MS) {
+            let over = self.ask_accounting(since_ms);
+            let is_told = |run: &Job| jobs.iter().any(|job| (job.id, job.submit_s) == (run.id, run.submit_s));
+            let untold: Vec<Job> =
+                over.into_iter().filter(|run| run.phase == Phase::Ended && !is_told(run)).collect();
+            jobs.extend(untold);
+        }
+        self.asked_ms = Some(asked_ms);
         let devices = self.devices.get_or_insert_default();
         let mut said = self.book.take(asked_ms, &jobs, &self.settings.node, devices, self.settings.policy);
         self.health.unplaced.store(self.book.unplaced, Ordering::Relaxed);
@@ -207,6 +234,33 @@ impl Asking {
         }
         self.board.publish(said);
         Ok(())
+    }
+
+    /// Runs since then. Where accounting can't be asked, a gap that nobody else covers stays unobserved.
+    fn ask_accounting(&self, since_ms: i64) -> Vec<Job> {
+        let node = format!("--nodelist={}", self.settings.node);
+        let since = format!("--starttime={}", utc(since_ms));
+        let arguments: Vec<&str> =
+            super::accounting::ARGUMENTS.into_iter().chain([&*node, &*since]).collect();
+        match self.call("sacct", &arguments) {
+            Ok((answer, _)) => {
+                let (runs, refused) = parse_runs(&String::from_utf8_lossy(&answer));
+                tracing::info!(
+                    runs = runs.len(),
+                    refused,
+                    "slurm's accounting tells what ran while nobody asked"
+                );
+                runs
+            }
+            Err(error) => {
+                self.health.accounting_failures.fetch_add(1, Ordering::Relaxed);
+                tracing::warn!(
+                    error = chain(&error),
+                    "slurm's accounting can't be asked; what ran and ended while nobody asked isn't known"
+                );
+                Vec::new()
+            }
+        }
     }
 
     /// The order of the GPUs: as the site says, else as `slurmd -G` prints it, else by minor number.
@@ -236,14 +290,15 @@ impl Asking {
     }
 
     fn call(&self, program: &str, arguments: &[&str]) -> Result<(Vec<u8>, Vec<u8>), CommandError> {
+        // Times without a zone are local to whoever asks: here that is UTC. Accounting's are asked for as Unix seconds.
+        let times = if program == "sacct" { "%s" } else { "standard" };
         let program = self
             .settings
             .commands
             .as_ref()
             .map_or_else(|| program.into(), |folder| folder.join(program).into_os_string());
-        // Times without a zone are local to whoever asks: here that is UTC.
         let mut environment: Vec<(OsString, OsString)> =
-            vec![("TZ".into(), "UTC".into()), ("SLURM_TIME_FORMAT".into(), "standard".into())];
+            vec![("TZ".into(), "UTC".into()), ("SLURM_TIME_FORMAT".into(), times.into())];
         environment.extend(self.settings.conf.iter().map(|conf| ("SLURM_CONF".into(), conf.into())));
         let arguments = arguments.iter().map(OsString::from).collect();
         Call {
@@ -270,6 +325,12 @@ impl Asking {
             }
         }
     }
+}
+
+/// An instant as Slurm's commands take it, `2026-10-01T08:00:00`, in the time zone that they are given: UTC.
+fn utc(at_ms: i64) -> String {
+    let at = chrono::DateTime::from_timestamp_millis(at_ms).unwrap_or_default();
+    at.format("%Y-%m-%dT%H:%M:%S").to_string()
 }
 
 /// Holds as the prolog's files tell them: several jobs on one device share it equally.

@@ -61,7 +61,7 @@ fn a_job_holds_its_devices_from_start_to_end_without_any_process() {
         ["7 gpu1 x1 20..55"],
         "an end that was told stands when the job is forgotten"
     );
-    assert_eq!(story.ask(55 + 3600, &[]), [""; 0]);
+    assert_eq!(story.ask(70 + 3600, &[]), [""; 0], "an hour after it was last heard of");
 }
 
 #[test]
@@ -149,7 +149,7 @@ fn a_job_that_vanished_ends_when_it_was_last_known() {
 }
 
 #[test]
-fn a_job_that_ended_unseen_is_placed_only_where_it_had_every_device() {
+fn a_job_that_ended_unseen_is_placed_on_free_devices_and_said_to_be() {
     let ended = |tres: &str| {
         format!(
             r#"{{"job_id": 7, "submit_time": 10, "start_time": 20, "end_time": 30, "job_state": "COMPLETED",
@@ -157,10 +157,12 @@ fn a_job_that_ended_unseen_is_placed_only_where_it_had_every_device() {
         )
     };
     let mut story = Story::new();
-    assert_eq!(story.ask(60, &[ended("cpu=1,gres/gpu=1")]), [""; 0]);
-    assert_eq!(story.book.unplaced, 1);
-    story.ask(70, &[ended("cpu=1,gres/gpu=1")]);
-    assert_eq!(story.book.unplaced, 1, "counted once");
+    assert_eq!(story.ask(60, &[ended("cpu=1,gres/gpu=1")]), ["7 gpu0 x1 20..30"]);
+    assert_eq!(story.ask(70, &[ended("cpu=1,gres/gpu=1")]), ["7 gpu0 x1 20..30"]);
+    let mut more = Story::new();
+    assert_eq!(more.ask(60, &[ended("cpu=1,gres/gpu=3")]), [""; 0], "more than the node has");
+    more.ask(70, &[ended("cpu=1,gres/gpu=3")]);
+    assert_eq!(more.book.unplaced, 1, "counted once");
     let mut all = Story::new();
     assert_eq!(
         all.ask(60, &[ended("cpu=1,gres/gpu=2,gres/gpu:h100=2")]),
@@ -197,4 +199,24 @@ fn owners_are_found_by_job_id_and_by_the_newer_id_of_cgroups() {
         said.known_until_ms, 29_000,
         "what happened in the second of the question may not be told yet"
     );
+}
+
+#[test]
+fn runs_that_were_over_before_they_were_seen_are_put_on_devices_that_nobody_had_then() {
+    let mut story = Story::new();
+    let one = |id: u64, times: &str| {
+        format!(
+            r#"{{"job_id": {id}, "submit_time": 10, "job_state": "COMPLETED", "nodes": "node2",
+                "tres_alloc_str": "gres/gpu=1", {times}}}"#
+        )
+    };
+    let running = job(7, "RUNNING", "gpu:h100:1(IDX:0)", r#""start_time": 20"#);
+    let jobs = [
+        one(3, r#""start_time": 50, "end_time": 60"#),
+        one(4, r#""start_time": 60, "end_time": 70"#),
+        one(5, r#""start_time": 65, "end_time": 70"#),
+        running,
+    ];
+    assert_eq!(story.ask(80, &jobs), ["3 gpu1 x1 50..60", "4 gpu1 x1 60..70", "7 gpu0 x1 20.."]);
+    assert_eq!(story.book.unplaced, 1, "a third at once has no device left, and is counted");
 }

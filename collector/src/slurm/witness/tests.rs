@@ -23,6 +23,7 @@ fn settings(folder: &Path) -> Settings {
         gpus: None,
         job_files: None,
         policy: Policy::default(),
+        unasked_since_ms: None,
     }
 }
 
@@ -84,7 +85,7 @@ fn a_controller_that_fails_leaves_the_last_word_and_says_why() {
     let witness = Witness::start(settings, board.clone(), || 40_000);
     let health = witness.health().clone();
     let deadline = std::time::Instant::now() + Duration::from_secs(60);
-    while health.failures.load(Ordering::Relaxed) == 0 {
+    while health.failures.load(Ordering::Acquire) == 0 {
         assert!(std::time::Instant::now() < deadline, "never failed");
         std::thread::yield_now();
     }
@@ -115,4 +116,40 @@ fn where_slurm_never_answers_the_prologs_files_stand_in() {
         .collect();
     let want = [("211", "1"), ("212", "1/2"), ("213", "1/2")];
     assert_eq!(told, want.map(|(job, share)| (job.to_owned(), share.to_owned())));
+}
+
+#[test]
+fn a_job_that_ran_while_nobody_asked_is_known_from_accounting() {
+    let folder = tempfile::tempdir().expect("folder");
+    script(folder.path(), "squeue", &format!("cat <<'X'\n{JOB}\nX"));
+    let asked = "--nodelist=node1 --starttime=1970-01-01T00:10:00";
+    let line = "5|5|speech|eve|1001|gpu|normal|90|700|900|00:00:00|COMPLETED|cpu=1,gres/gpu=1|node1";
+    let body = format!(
+        "case \"$*\" in *'{asked}') [ \"$SLURM_TIME_FORMAT $TZ\" = '%s UTC' ] && echo '{line}';; *) exit 2;; esac"
+    );
+    script(folder.path(), "sacct", &body);
+    let board = Board::default();
+    let gpus = Devices::from_names(&["/dev/nvidia0".into(), "/dev/nvidia1".into()]);
+    let settings = Settings { gpus, unasked_since_ms: Some(600_000), ..settings(folder.path()) };
+    let witness = Witness::start(settings, board.clone(), || 2_000_000);
+    let said = until(&board, |said| said.held.len() == 2);
+    let past = said.held.iter().find(|held| held.owner.attributes["slurm_job"] == "5").expect("it is there");
+    assert_eq!((past.from_ms, past.to_ms), (700_000, Some(900_000)));
+    assert_eq!(past.target, crate::allocation::DeviceName::Minor(1).into(), "job 7 has the other since 20");
+    assert!(past.owner.evidence.ends_with("which GPUs it had isn't on record"), "{}", past.owner.evidence);
+    assert_eq!(witness.health().accounting_failures.load(Ordering::Relaxed), 0);
+}
+
+#[test]
+fn without_accounting_what_ran_while_nobody_asked_stays_unknown_and_is_counted() {
+    let folder = tempfile::tempdir().expect("folder");
+    script(folder.path(), "squeue", &format!("cat <<'X'\n{JOB}\nX"));
+    script(folder.path(), "sacct", "echo 'Slurm accounting storage is disabled' >&2; exit 1");
+    let board = Board::default();
+    let gpus = Devices::from_names(&["/dev/nvidia0".into()]);
+    let settings = Settings { gpus, unasked_since_ms: Some(600_000), ..settings(folder.path()) };
+    let witness = Witness::start(settings, board.clone(), || 2_000_000);
+    until(&board, |said| said.held.len() == 1);
+    assert_eq!(witness.health().accounting_failures.load(Ordering::Relaxed), 1, "asked once, not for ever");
+    assert_eq!(witness.health().last_error(), None, "the present is known");
 }
