@@ -107,9 +107,9 @@ impl<L: OwnerLookup> OwnerLookup for JobClaims<L> {
         }
         let owner = match found.owner.owner.kind {
             OwnerKind::User | OwnerKind::Container | OwnerKind::Systemd => {
-                outside(&said, &*self.claimed(pid, found.start_ticks), &found.owner.owner)
+                outside(&said, &self.claimed(pid, found.start_ticks), &found.owner.owner)
             }
-            OwnerKind::Slurm => inside(&said, &*self.claimed(pid, found.start_ticks), &found.owner.owner),
+            OwnerKind::Slurm => inside(&said, &self.claimed(pid, found.start_ticks), &found.owner.owner),
             _ => None,
         };
         if let Some(owner) = owner {

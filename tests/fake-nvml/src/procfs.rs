@@ -119,7 +119,8 @@ impl Procfs {
             "environ",
             &entry.environ.iter().map(|variable| format!("{variable}\0")).collect::<String>(),
         )?;
-        write(&dir, "loginuid", &entry.uid.to_string())
+        write(&dir, "uid_map", &uid_map(entry))?;
+        write(&dir, "loginuid", &entry.login_uid.unwrap_or(entry.uid).to_string())
     }
 }
 
@@ -139,6 +140,15 @@ fn comm(process: &Process) -> String {
 fn stat(process: &Process, comm: &str, start_ticks: i64) -> String {
     let (pid, ppid) = (process.pid, process.ppid);
     format!("{pid} ({comm}) S {ppid} {pid} {pid} 0 -1 4194304 0 0 0 0 0 0 0 0 20 0 1 0 {start_ticks} 0 0 0\n")
+}
+
+/// The host's own user namespace where the scenario says of no other.
+fn uid_map(process: &Process) -> String {
+    let lines = match process.uid_map.as_slice() {
+        [] => vec!["         0          0 4294967295".to_owned()],
+        lines => lines.to_vec(),
+    };
+    lines.iter().map(|line| format!("{line}\n")).collect()
 }
 
 fn status(process: &Process, comm: &str) -> String {

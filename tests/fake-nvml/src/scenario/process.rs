@@ -29,6 +29,12 @@ pub struct Process {
     /// Real, effective, saved and login user.
     #[serde(default)]
     pub uid: u32,
+    /// Login user, where it isn't `uid`: who became another by sudo.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub login_uid: Option<u32>,
+    /// Lines of `/proc/<pid>/uid_map`, where it is in a user namespace other than the host's.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub uid_map: Vec<String>,
     /// Path of its executable, as NVML names it.
     #[serde(default = "unnamed")]
     pub name: String,
@@ -84,6 +90,8 @@ impl Process {
             start: Seconds::ZERO,
             end: None,
             uid: 0,
+            login_uid: None,
+            uid_map: Vec::new(),
             name: unnamed(),
             cgroup: root_cgroup(),
             ppid: init_pid(),
