@@ -376,13 +376,30 @@ impl Config {
         if self.server.as_ref().is_some_and(|server| server.url.starts_with("http://")) {
             warnings.push("server.url isn't https: the credential travels in the clear".to_owned());
         }
+        warnings.extend(self.pod_warning(|name| std::env::var(name).ok()));
         warnings
     }
 
-    /// The node's name: as configured, else the host's.
+    /// The node's name: as configured, else as Kubernetes tells the collector's pod, else the host's.
     pub fn node_name(&self) -> String {
         let host = || rustix::system::uname().nodename().to_string_lossy().into_owned();
-        self.node.name.clone().unwrap_or_else(host)
+        self.told_name(|name| std::env::var(name).ok()).unwrap_or_else(host)
+    }
+
+    /// The name that somebody gave the node, not asking the host: a pod's host name is the pod's own.
+    fn told_name(&self, env: impl Fn(&str) -> Option<String> + Copy) -> Option<String> {
+        let of_pod = || env("NODE_NAME").filter(|name| !name.is_empty() && self.kubernetes.is_wanted(env));
+        self.node.name.clone().or_else(of_pod)
+    }
+
+    /// What of a pod's environment is worth a warning.
+    fn pod_warning(&self, env: impl Fn(&str) -> Option<String> + Copy) -> Option<String> {
+        let in_pod = env("KUBERNETES_SERVICE_HOST").is_some();
+        (in_pod && self.told_name(env).is_none()).then(|| {
+            "neither node.name nor NODE_NAME is set: in a pod the host name is the pod's, a new one at each restart; set \
+             NODE_NAME from spec.nodeName"
+                .to_owned()
+        })
     }
 }
 

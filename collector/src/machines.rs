@@ -18,8 +18,8 @@ use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread::JoinHandle;
 use std::time::{Duration, SystemTime};
 
-/// Time between two looks at the folder.
-pub const PERIOD: Duration = Duration::from_secs(10);
+/// Time between two looks at the folder: less than a collector that stops waits for the last word.
+pub const PERIOD: Duration = Duration::from_secs(3);
 
 /// Machines that are read at most: more than a host runs, and a bound on what a strange folder costs.
 const MACHINES_MAX: usize = 4096;

@@ -22,8 +22,8 @@ use std::time::{Duration, Instant};
 /// ten seconds beside.
 const KUBERNETES_WAIT_MS: i64 = 90_000;
 
-/// How long a window waits for the names of machines, milliseconds: three looks at libvirt's folder.
-const MACHINES_WAIT_MS: i64 = 30_000;
+/// How long a window waits for the names of machines, milliseconds: some looks at libvirt's folder.
+const MACHINES_WAIT_MS: i64 = 10_000;
 
 /// How far a scheduler's answer stays behind its question.
 const WORD_LAG: Duration = Duration::from_millis(1_100);

@@ -183,6 +183,15 @@ fn an_hour_of_a_shared_node_is_held_to_the_millisecond() {
     let batches = node.finish();
     drop(running);
 
+    let mut observed: BTreeMap<&str, u64> = BTreeMap::new();
+    for batch in &batches {
+        for window in &batch.device_windows {
+            let device = &batch.devices[window.device as usize];
+            *observed.entry(&device.uuid).or_default() += window.observed_ms;
+        }
+    }
+    assert_eq!(observed.len(), 5, "whole, cut, claimed or given to nobody: every device is told of");
+    assert!(observed.values().all(|ms| *ms == HOUR_MS as u64), "{observed:?}");
     let sums = sums(&batches);
     let hour = HOUR_MS as u64;
     let held: BTreeMap<&str, u64> = sums.iter().map(|(name, pod)| (name.as_str(), pod.held)).collect();

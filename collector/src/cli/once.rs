@@ -39,7 +39,8 @@ pub fn run(options: &Options, place: &Place) -> ExitCode {
         println!("{}", serde_json::to_string_pretty(&reading).expect("a reading is plain data"));
     } else {
         let procfs = place.procfs.clone().unwrap_or_else(|| "/proc".into());
-        print(&reading, &mut Procfs::new(procfs, Some("/etc/passwd".into())));
+        let owners = Procfs::new(procfs, Some("/etc/passwd".into()));
+        print(&reading, &mut owners.with_subuid(Some("/etc/subuid".into())));
     }
     ExitCode::SUCCESS
 }

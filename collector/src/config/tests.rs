@@ -27,6 +27,30 @@ fn the_sections_that_are_commented_out_hold_every_default_too() {
 }
 
 #[test]
+fn a_nodes_name_is_never_that_of_the_collectors_pod() {
+    let named =
+        |text: &str| Config::parse(&format!("[node]\ncluster = \"c\"\n{text}"), "c.toml").expect("parses");
+    let pod = |name: &str| match name {
+        "NODE_NAME" => Some("node7".to_owned()),
+        "KUBERNETES_SERVICE_HOST" => Some("10.0.0.1".to_owned()),
+        _ => None,
+    };
+    let bare = |name: &str| pod(name).filter(|_| name != "NODE_NAME");
+    let plain = |name: &str| pod(name).filter(|_| name == "NODE_NAME");
+    let unnamed = named("");
+    assert_eq!(named("name = \"gpu1\"\n").told_name(pod).as_deref(), Some("gpu1"));
+    assert_eq!(unnamed.told_name(pod).as_deref(), Some("node7"));
+    assert_eq!(unnamed.pod_warning(pod), None);
+    assert!(unnamed.pod_warning(bare).expect("a warning").contains("spec.nodeName"));
+    let off = named("[kubernetes]\nenabled = \"off\"\n");
+    assert_eq!(
+        (off.told_name(plain), off.pod_warning(plain)),
+        (None, None),
+        "outside a pod it is the host's"
+    );
+}
+
+#[test]
 fn errors_name_file_key_and_remedy() {
     let cases = [
         ("[node]\ncluster = \"c\"\ncolour = 1\n", "colour"),

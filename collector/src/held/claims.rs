@@ -140,7 +140,8 @@ fn ids(owner: &Owner) -> Vec<String> {
             container.into_iter().chain(pod).collect()
         }
         OwnerKind::Container => Asked::of(owner).map(|asked| asked.owner_id()).into_iter().collect(),
-        OwnerKind::Vm => of(key::VM_ID).into_iter().collect(),
+        // libvirt writes UUIDs in lower case; a machine that is known by name has it as it is.
+        OwnerKind::Vm => of(key::VM_ID).into_iter().flat_map(|id| [id.to_ascii_lowercase(), id]).collect(),
         _ => Vec::new(),
     }
 }

@@ -198,18 +198,23 @@ mod tests {
         let legacy = DeviceRef::LegacyMig { gpu: GPU.into(), gpu_instance: 7, compute_instance: 0 };
         let cases = [
             (GPU.to_owned(), gpu(), None),
+            (format!("{GPU}::3"), gpu(), Some(Slot::Replica(3))),
             (format!("{GPU}::12"), gpu(), Some(Slot::Replica(12))),
             (format!("{GPU}-0"), gpu(), Some(Slot::Hami(0))),
+            (format!("{GPU}-4"), gpu(), Some(Slot::Hami(4))),
             (format!("{GPU}-12"), gpu(), Some(Slot::Hami(12))),
             (format!("{GPU}-_-3"), gpu(), Some(Slot::MemoryUnit(3))),
+            (format!("{GPU}-_-12"), gpu(), Some(Slot::MemoryUnit(12))),
             (MIG.to_owned(), DeviceRef::Mig(MIG.into()), None),
             (format!("{MIG}::7"), DeviceRef::Mig(MIG.into()), Some(Slot::Replica(7))),
             (format!("{MIG}-2"), DeviceRef::Mig(MIG.into()), Some(Slot::Hami(2))),
             (format!("MIG-{GPU}/7/0"), legacy.clone(), None),
             (format!("MIG-{GPU}/7/0::1"), legacy, Some(Slot::Replica(1))),
             ("nvidia0".into(), minor(0, None), None),
+            ("nvidia0/gi0".into(), minor(0, Some(0)), None),
             ("nvidia0/gi3".into(), minor(0, Some(3)), None),
-            ("nvidia0/vgpu2".into(), minor(0, None), Some(Slot::Replica(2))),
+            ("nvidia0/vgpu1".into(), minor(0, None), Some(Slot::Replica(1))),
+            ("nvidia0/gi0/vgpu1".into(), minor(0, Some(0)), Some(Slot::Replica(1))),
             ("nvidia12/gi3/vgpu0".into(), minor(12, Some(3)), Some(Slot::Replica(0))),
             ("0".into(), DeviceRef::Index(0), None),
             ("3::1".into(), DeviceRef::Index(3), Some(Slot::Replica(1))),
@@ -231,6 +236,10 @@ mod tests {
             "0:1",
             "GPU-8f0a1c2d-3e4b-5a69-7788-99aabbccddee::x",
             "MIG-1/2",
+            // WSL's one device for all, and a DRA device's name, which its slice resolves and no form does.
+            "/dev/dxg",
+            "gpu-0",
+            "gpu-0-mig-1g35gb-15-0",
         ] {
             assert_eq!(id.parse::<DeviceId>(), Err(UnknownForm(id.into())), "{id}");
         }

@@ -144,6 +144,37 @@ fn slots_are_divided_by_the_slots_of_their_own_device() {
 }
 
 #[test]
+fn two_slots_of_one_device_are_one_hold_and_two_containers_are_two() {
+    let story = || Story::default().pod("p", "Running", "").offers(replicas(A, 0..8));
+    let slots = |list: &[u32]| list.iter().map(|n| format!("{A}::{n}")).collect::<Vec<_>>();
+    let one = story().listed("p", "main", "nvidia.com/gpu", &slots(&[0, 5])).tell();
+    assert_eq!(one, (vec!["p-uid/main GPU-a 1/4".to_owned()], BTreeMap::new()));
+    let two = story()
+        .listed("p", "main", "nvidia.com/gpu", &slots(&[0]))
+        .listed("p", "side", "nvidia.com/gpu", &slots(&[5]))
+        .tell();
+    assert_eq!(two.0, ["p-uid/main GPU-a 1/8", "p-uid/side GPU-a 1/8"]);
+}
+
+#[test]
+fn a_claim_for_every_device_of_a_node_holds_each_of_them_whole() {
+    let of = |n: u32, json: &str| json.replace("{n}", &n.to_string());
+    let eight = |json: &str| (0..8).map(|n| of(n, json)).collect::<Vec<_>>().join(",");
+    let devices = eight(
+        r#"{"name":"gpu-{n}","attributes":{"uuid":{"string":"GPU-{n}aaaaaaa-3e4b-5a69-7788-99aabbccddee"}}}"#,
+    );
+    let results = eight(r#"{"request":"all","driver":"gpu.nvidia.com","pool":"n1","device":"gpu-{n}"}"#);
+    let mut story = Story::default().pod("p", "Running", "").slice(&devices).given("c", &results);
+    story = story.claims("p", "c", "gpu-0", None);
+    let listed = &mut story.list.pod_resources[0].containers[0].dynamic_resources[0].claim_resources;
+    for n in 1..8 {
+        listed.push(proto::ClaimResource { device_name: format!("gpu-{n}"), ..listed[0].clone() });
+    }
+    let want: Vec<String> = (0..8).map(|n| format!("p-uid/main GPU-{n} 1 together")).collect();
+    assert_eq!(story.tell(), (want, BTreeMap::new()));
+}
+
+#[test]
 fn mig_strategies_single_and_mixed_hold_the_same() {
     let with = |resource: &str| {
         Story::default().pod("p", "Running", "").listed("p", "main", resource, &[MIG.into()]).tell().0

@@ -66,6 +66,14 @@ fn a_pod_holds_between_the_instants_that_the_api_server_tells() {
 }
 
 #[test]
+fn a_pod_of_ten_seconds_between_two_looks_is_held_for_ten_seconds() {
+    let mut ledger = Ledger::default();
+    ledger.update(Vec::new(), at(20_000));
+    ledger.update(vec![hold("p", Some(21_000), Some(31_000))], at(40_000));
+    assert_eq!(told(&ledger), ["p x 1 [21000, 31000)"]);
+}
+
+#[test]
 fn a_pod_that_was_deleted_holds_up_to_its_end_and_one_that_vanished_up_to_the_last_word() {
     let mut ledger = Ledger::default();
     ledger.update(vec![hold("p", Some(100), None), hold("q", Some(100), None)], at(150));

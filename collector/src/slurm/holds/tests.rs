@@ -141,6 +141,34 @@ fn a_requeued_job_is_two_runs_and_neither_overwrites_the_other() {
 }
 
 #[test]
+fn a_job_id_that_comes_again_after_the_last_one_is_another_workload() {
+    let mut story = Story::new();
+    story.ask(25, &[job(7, "RUNNING", "gpu:h100:1(IDX:0)", r#""start_time": 20"#)]);
+    let ended = job(7, "COMPLETED", "", r#""start_time": 20, "end_time": 30"#);
+    let wrapped = r#"{"job_id": 7, "submit_time": 44, "start_time": 50, "job_state": "RUNNING", "nodes": "node2",
+        "account": "vision", "gres_detail": ["gpu:h100:1(IDX:0)"]}"#;
+    assert_eq!(story.ask(60, &[ended, wrapped.to_owned()]), ["7 gpu0 x1 20..30", "7 gpu0 x1 50.."]);
+    let workloads: Vec<_> =
+        story.book.allocations(60_000).held.iter().map(|held| held.owner.workload()).collect();
+    assert_ne!(workloads[0], workloads[1]);
+}
+
+#[test]
+fn gpus_that_were_asked_for_per_node_or_job_are_held_as_others_are() {
+    let asked = r#"{"job_id": 7, "submit_time": 10, "start_time": 20, "job_state": "RUNNING", "nodes": "node2",
+        "tres_per_node": "gres/gpu:1", "tres_per_job": "", "gres_detail": ["gpu:h100:1(IDX:1)"],
+        "tres_alloc_str": "cpu=1,gres/gpu=1"}"#;
+    assert_eq!(Story::new().ask(30, &[asked.to_owned()]), ["7 gpu1 x1 20.."]);
+    let unseen =
+        asked.replace("RUNNING", "COMPLETED").replace("gpu:h100:1(IDX:1)", "").replace("gpu=1", "gpu=2");
+    assert_eq!(
+        Story::new().ask(30, &[unseen.replace(r#""submit"#, r#""end_time": 25, "submit"#)]),
+        ["7 gpu0 x1 20..25", "7 gpu1 x1 20..25"],
+        "what was given says it where the detail is gone"
+    );
+}
+
+#[test]
 fn a_job_that_vanished_ends_when_it_was_last_known() {
     let mut story = Story::new();
     story.ask(25, &[job(7, "RUNNING", "gpu:h100:1(IDX:0)", r#""start_time": 20"#)]);
