@@ -60,6 +60,20 @@ impl Cluster {
         self.pods.values().find(|pod| pod.namespace == namespace && pod.name == name)
     }
 
+    /// Pods that are known to have ended: those that went, and completed ones that are still there.
+    pub fn gone(&self) -> Vec<Departed> {
+        let completed = self.pods.values().filter_map(|pod| {
+            Some(Departed {
+                uid: pod.uid.clone(),
+                namespace: pod.namespace.clone(),
+                name: pod.name.clone(),
+                to_ms: pod.to_ms?,
+                is_told: true,
+            })
+        });
+        self.departed.iter().cloned().chain(completed).collect()
+    }
+
     fn depart(&mut self, uid: &str, to_ms: i64, is_told: bool) {
         if let Some(pod) = self.pods.remove(uid) {
             let is_told = is_told || pod.to_ms.is_some();
@@ -279,6 +293,17 @@ mod tests {
             r#"{"spec":{"unschedulable":true,"taints":[{"key":"node.kubernetes.io/unschedulable","timeAdded":"2026-09-01T00:00:00Z"}]}}"#,
         );
         assert_eq!(cordoned.map(|o| (o.why, o.since_ms)), Some((WhyOutOfUse::Maintenance, since)));
+    }
+
+    #[test]
+    fn a_completed_pod_is_gone_at_its_own_end_whoever_still_lists_it() {
+        let json = r#"{"metadata":{"name":"p","namespace":"a","uid":"u"},"status":{"phase":"Succeeded",
+            "startTime":"2026-09-01T00:00:00Z","containerStatuses":[{"name":"main","state":
+            {"terminated":{"finishedAt":"2026-09-01T00:10:00Z"}}}]}}"#;
+        let pod = PodFacts::read(&serde_json::from_str(json).expect("a pod"), &KubernetesConfig::default());
+        let cluster = Cluster { pods: [("u".to_owned(), pod)].into(), ..Cluster::default() };
+        let gone: Vec<_> = cluster.gone().iter().map(|pod| (pod.to_ms, pod.is_told)).collect();
+        assert_eq!(gone, [(1_788_221_400_000, true)]);
     }
 
     #[test]

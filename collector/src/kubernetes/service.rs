@@ -3,7 +3,7 @@
 
 use super::api::Api;
 use super::claims::{Claims, DRA_VERSIONS, wait_for_claims};
-use super::cluster::{Departed, Namespaces, Pods, Shared, Slices, ThisNode};
+use super::cluster::{Namespaces, Pods, Shared, Slices, ThisNode};
 use super::config::KubernetesConfig;
 use super::devices::KnownDevices;
 use super::health::{Health, STALE_MS, Source};
@@ -285,7 +285,8 @@ impl Publisher {
         let is_api_fresh = api_ms.is_some_and(|at| now_ms - at <= STALE_MS);
         let (unresolved, owners, out_of_use) = self.shared.read(|cluster| {
             let found = holds(cluster, &word.view, &self.config, &|device| devices.memory_mib(device));
-            let departed: Vec<Departed> = cluster.departed.iter().cloned().collect();
+            // Without the completed ones, a list that lacks such a pod would end its hold, some seconds late.
+            let departed = cluster.gone();
             let lives = |pod: &&PodFacts| is_api_fresh && pod.from_ms.is_some() && pod.to_ms.is_none();
             let living = cluster.pods.values().filter(lives).map(|pod| pod.uid.clone()).collect();
             let settled = !self.has_api || (cluster.pods_synced && cluster.namespaces_synced);
