@@ -5,7 +5,8 @@
 //! begins or ends inside it, and each piece is told who held what:
 //! - a place that a scheduler gave to somebody is held by that somebody, process or none, by the share that was given;
 //! - whoever else is busy there is shown, with an allocated time of zero: it holds nothing;
-//! - a place that no scheduler gave to anybody is held by its processes, as before;
+//! - a place that no scheduler gave to anybody is held by its processes, as before, but not by those of a pod that has
+//!   ended;
 //! - what nobody holds of a node that its scheduler has taken out of use is unavailable, and says why;
 //! - a gap in which a device was given to somebody is held, its use unknown. It takes no scheduler's answer for granted:
 //!   after the instant up to which it is known, nothing is said.
@@ -14,6 +15,7 @@
 
 mod claims;
 mod cut;
+mod ended;
 mod gap;
 mod idle_node;
 mod moved;
@@ -113,6 +115,7 @@ pub fn apply(mut slice: Closed, said: &[Arc<Allocations>]) -> Vec<Closed> {
                 _ => rows::hold(&mut piece, &active),
             }
         }
+        ended::let_go(&mut piece, said);
         out.push(piece);
     }
     out

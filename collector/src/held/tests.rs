@@ -38,6 +38,11 @@ fn process_of(id: &str) -> Owner {
     owner(OwnerKind::Slurm, &[("slurm_job", id), ("uid", "1000")])
 }
 
+/// A pod, to Kubernetes and to its processes' cgroups alike.
+fn pod(name: &str) -> Owner {
+    owner(OwnerKind::Kubernetes, &[("pod_uid", name), ("user", name)])
+}
+
 fn user(name: &str) -> Owner {
     owner(OwnerKind::User, &[("user", name)])
 }
@@ -162,6 +167,26 @@ fn a_process_of_a_job_gets_the_account_and_the_jobs_share() {
     let slice = minute(&[(process_of("7"), 30_000), (user("eve"), 10_000)]);
     let pieces = apply(slice, &[word(99, vec![given(minor(0), "7", (1, 1), -50, None)])]);
     assert_eq!(tell(&pieces), ["0..60 7@vision x1 60/60/30", "0..60 eve x1/2 0/60/10"]);
+}
+
+#[test]
+fn a_pod_that_has_ended_holds_nothing_beyond_its_end_though_its_process_was_listed() {
+    let hold = |to_s| Allocation { owner: Arc::new(pod("p")), ..given(minor(0), "7", (1, 1), 0, to_s) };
+    let word = |held| {
+        let known_until_ms = 99_000;
+        vec![Arc::new(Allocations { source: "kubelet", known_until_ms, held, ..Allocations::default() })]
+    };
+    let there = || minute(&[(pod("p"), 30_000)]);
+    let pieces = apply(there(), &word(vec![hold(Some(55))]));
+    assert_eq!(tell(&pieces), ["0..55 p x1 55/55/27", "55..60 p x1 0/5/2"]);
+    let before = Allocation { from_ms: -60_000, ..hold(Some(0)) };
+    assert_eq!(tell(&apply(there(), &word(vec![before.clone()]))), ["0..60 p x1 0/60/30"]);
+    let elsewhere = Allocation { target: minor(1), ..hold(None) };
+    assert_eq!(
+        tell(&apply(there(), &word(vec![before, elsewhere]))),
+        ["0..60 p x1 ?/60/30"],
+        "it lives, and uses what it gave back"
+    );
 }
 
 #[test]
