@@ -142,6 +142,9 @@ impl Track {
             self.bad(now_ms, Reason::CollectorStopped);
             return self.begin(now_ms, now_shape, gauges, owners);
         }
+        if is_uncut(gauges) {
+            return self.bad(now_ms, Reason::Reconfiguring);
+        }
         if *self.shape != now_shape {
             self.settle_known(last_good);
             self.hole(now_ms, State::Unavailable(Reason::Reconfiguring));
@@ -175,8 +178,12 @@ impl Track {
     pub fn bad(&mut self, now_ms: i64, reason: Reason) {
         if let Some(last_good) = self.last_good_ms.take() {
             self.settle_known(last_good);
-            // Up to now nobody can say what it did; from here on it is known to be lost.
-            self.hole(now_ms, State::Unobserved(reason));
+            // Up to now nobody can say what a lost device did; from here on it is known to be lost.
+            let state = match reason {
+                Reason::Reconfiguring => State::Unavailable(reason),
+                reason => State::Unobserved(reason),
+            };
+            self.hole(now_ms, state);
             self.residents.clear();
         } else {
             let state = hole_state(self.failing);
@@ -209,6 +216,10 @@ impl Track {
         }
         let state = hole_state(self.failing);
         self.hole(now_ms, state);
+        if is_uncut(gauges) {
+            self.failing = Reason::Reconfiguring;
+            return;
+        }
         if let (Some(growth), Some(open)) = (self.energy_growth(gauges), self.open.as_mut()) {
             // What it drew during the gap is known though nobody knows whose it is.
             open.energy_mj = Some(open.energy_mj.unwrap_or(0) + growth.0);
@@ -398,6 +409,11 @@ impl Track {
             self.closed.push(slice::close(&open, &self.identity, self.idle_mw, &mut self.carry));
         }
     }
+}
+
+/// Under MIG and without an instance nobody can use the device: it is being cut anew.
+fn is_uncut(gauges: &Gauges) -> bool {
+    gauges.mig.as_ref().is_some_and(Vec::is_empty)
 }
 
 /// Reasons that will hold at the next reading too.

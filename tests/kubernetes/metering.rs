@@ -2,6 +2,7 @@
 //! who held what: held time is exact, whatever processes do.
 
 use super::says;
+use collector::absence::Before;
 use collector::clock::{Clock, ManualClock};
 use collector::kubernetes::{KubernetesConfig, Witness, start};
 use harness::kubernetes::api_server::{ApiServer, PODS};
@@ -105,7 +106,7 @@ fn an_hour_of_a_shared_node_is_held_to_the_millisecond() {
         at_ms: T0,
         incarnation: 1,
         witness: Some(witness.clone()),
-        until: BTreeMap::new(),
+        before: Before::default(),
     })
     .expect("a node");
     let reading = node.last();

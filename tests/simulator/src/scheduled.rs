@@ -7,7 +7,7 @@
 use crate::library::Library;
 use crate::node::{Cadence, NodeFiles};
 use anyhow::Result;
-use collector::absence::Until;
+use collector::absence::Before;
 use collector::batch::Maker;
 use collector::clock::{Clock, ManualClock};
 use collector::config::{BusySource, Sample};
@@ -43,8 +43,8 @@ pub struct Start<'a> {
     pub incarnation: u128,
     /// Who tells of held time; without one it comes from processes.
     pub witness: Option<Witness>,
-    /// How far an earlier collector's windows reach.
-    pub until: Until,
+    /// What an earlier collector left to go on from.
+    pub before: Before,
 }
 
 /// One collector start on a node.
@@ -85,7 +85,7 @@ impl ScheduledNode {
         let boards = start.witness.iter().map(|witness| witness.board.clone()).collect();
         let mut engine = Engine::new(shared.clone(), cadence, BusySource::default(), maker)
             .with_held(Held::new(boards, WAIT_MS));
-        engine.sampler.resume_from(start.until);
+        engine.sampler.resume_from(start.before);
         let mut node = Self {
             source: NvmlSource::new(Some(library.path().to_path_buf().into_os_string()), shared),
             owners: Procfs::new(files.procfs, None),
