@@ -8,12 +8,11 @@ use crate::node_dir::NodeDir;
 use crate::{cpu, page, scenarios, shown};
 use anyhow::{Context, Result, ensure};
 use harness::figures::{Figures, Target};
-use harness::probe::{free_port, resident_mib};
+use harness::probe::{free_port, resident_mib, venv};
 use nvidia_ml::scenario::Scenario;
 use simulator::library::built_library;
 use simulator::live::{Collector, Setup, terminate};
 use simulator::node::NodeFiles;
-use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -91,15 +90,6 @@ impl Drop for Peer {
         // It may have ended already; nothing is left to do then.
         let _ = terminate(&mut self.0);
     }
-}
-
-/// The virtual environment that tests/setup.sh makes.
-fn venv() -> Result<PathBuf> {
-    let cache = match std::env::var_os("XDG_CACHE_HOME") {
-        Some(cache) => PathBuf::from(cache),
-        None => PathBuf::from(std::env::var_os("HOME").context("HOME isn't set")?).join(".cache"),
-    };
-    Ok(cache.join("slicemeter/venv"))
 }
 
 fn exporter(scenario: &Scenario) -> Result<Turn> {

@@ -9,19 +9,24 @@ use std::time::{Duration, Instant};
 /// How long the threads under test may take: far more than they need on a loaded machine.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Waits until something is so: the threads under test answer in their own time.
-///
-/// # Panics
-/// It never came within a minute.
-pub fn eventually<T>(what: &str, mut is_so: impl FnMut() -> Option<T>) -> T {
+/// Waits until something is so: the threads under test answer in their own time. `None` after a minute.
+pub fn in_time<T>(mut is_so: impl FnMut() -> Option<T>) -> Option<T> {
     let until = Instant::now() + PATIENCE;
-    loop {
+    while Instant::now() < until {
         if let Some(found) = is_so() {
-            return found;
+            return Some(found);
         }
-        assert!(Instant::now() < until, "never came: {what}");
         std::thread::sleep(Duration::from_millis(20));
     }
+    None
+}
+
+/// [`in_time`] for tests.
+///
+/// # Panics
+/// It never came.
+pub fn eventually<T>(what: &str, is_so: impl FnMut() -> Option<T>) -> T {
+    in_time(is_so).unwrap_or_else(|| panic!("never came: {what}"))
 }
 
 /// A container's id: 64 hexadecimal digits, always the same for a name.

@@ -3,6 +3,7 @@
 use anyhow::{Context, Result, ensure};
 use std::io::{Read, Write};
 use std::net::TcpStream;
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 /// Resident memory of a process in MiB: now.
@@ -53,4 +54,16 @@ pub fn latency_ms(port: u16, path: &str, count: usize) -> Result<(f64, f64)> {
 /// None is.
 pub fn free_port() -> Result<u16> {
     Ok(std::net::TcpListener::bind(("127.0.0.1", 0))?.local_addr()?.port())
+}
+
+/// The virtual environment with the peers from PyPI, which tests/setup.sh makes.
+///
+/// # Errors
+/// Neither `XDG_CACHE_HOME` nor `HOME` says where it would be.
+pub fn venv() -> Result<PathBuf> {
+    let cache = match std::env::var_os("XDG_CACHE_HOME") {
+        Some(cache) => PathBuf::from(cache),
+        None => PathBuf::from(std::env::var_os("HOME").context("HOME isn't set")?).join(".cache"),
+    };
+    Ok(cache.join("slicemeter/venv"))
 }
