@@ -1,5 +1,6 @@
 # The commands people run. Each installs what it needs itself and can be run again.
-# Needs beforehand: Rust, Python 3, Node.js with npm; root or sudo for the Debian packages of `make test`.
+# Needs beforehand: Rust, Python 3, Node.js with npm; root or sudo for the Debian packages of `make test` and of
+# `make acceptance`.
 
 SHELL := /bin/bash
 .PHONY: demo test bench acceptance golden engine build release
@@ -14,6 +15,7 @@ test: engine build
 
 # The figures that the project promises, from real input and scenarios of known truth; writes target/acceptance.json.
 acceptance: engine release
+	tests/setup.sh
 	target/release/slicemeter-acceptance
 
 # The figures of speed and size, beside a peer where there is one; writes target/bench.json.
