@@ -28,7 +28,7 @@ use totals::{busy_error, busy_sum_error, held_error, wanted, wanted_busy_in};
 const SECTION: &str = "accuracy";
 
 /// Scenarios at a time: they wait for the cluster's threads more than they compute.
-const WORKERS: usize = 10;
+const WORKERS: usize = 16;
 
 /// A tenant's busy time may be off by so much of the hour, percent.
 const BUSY_PERCENT: f64 = 1.0;
