@@ -41,7 +41,9 @@ pub fn run(case: &Case) -> Result<Ours> {
     let mut batches = Vec::new();
     for (number, (boot, from_s, to_s)) in case.runs().into_iter().enumerate() {
         let scenario = &case.boots[boot].scenario;
-        let (mut absence, until) = Absence::open(&state, scenario.boot_id.as_deref().unwrap_or_default());
+        let booted_ms = START_MS + scenario.boot.micros() / 1_000;
+        let boot_id = scenario.boot_id.as_deref().unwrap_or_default();
+        let (mut absence, before) = Absence::open(&state, boot_id, Some(booted_ms));
         let node_dir = dir.path().join(format!("run-{number}"));
         std::fs::create_dir(&node_dir)?;
         let witness = case.kubernetes.then(Witness::default);
@@ -53,7 +55,7 @@ pub fn run(case: &Case) -> Result<Ours> {
             at_ms: ms(from_s),
             incarnation: number as u128 + 1,
             witness: witness.clone(),
-            until,
+            before,
         })?;
         let made = match (&mut cluster, &witness) {
             (Some(cluster), Some(witness)) => {
