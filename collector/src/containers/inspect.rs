@@ -100,6 +100,21 @@ mod tests {
     }
 
     #[test]
+    fn what_docker_and_podman_answered_is_read() {
+        let docker = include_bytes!("inspect/docker-20.10.json");
+        let podman = include_bytes!("inspect/podman-4.3.json");
+        let of_docker = "78836f993576455cc25a0970e0a50db10b0a83285bb608c976e471433a1f5252";
+        let of_podman = "0f51b1051a2da2da163947da409c95cf10754216ed094cba9160daaefa9349c8";
+        let cases =
+            [(&docker[..], of_docker, "train:1", 2), (&podman[..], of_podman, "localhost/train:1", 1)];
+        for (json, id, image, labels) in cases {
+            let read = inspected(json, id, &keys()).expect("json").expect("this container");
+            assert_eq!((read.name.as_str(), read.image.as_str()), ("train", image));
+            assert_eq!((read.labels["team"].as_str(), read.labels.len()), ("vision", labels));
+        }
+    }
+
+    #[test]
     fn an_answer_about_another_container_is_none_and_no_answer_is_an_error() {
         let other =
             br#"{"Id":"06dc5f","Name":"/b43d92bf1e5c6f78bb9b7bc6f40721280299855ba692092716e3a1b6c0b86f3f"}"#;
