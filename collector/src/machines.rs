@@ -138,8 +138,13 @@ impl Book {
 }
 
 fn record(machine: &Machine) -> Owner {
-    let attributes = [(key::VM_ID, &machine.uuid), (attribute::VM, &machine.name)];
-    let attributes = attributes.into_iter().map(|(key, value)| (key.to_owned(), value.clone()));
+    let own = [(key::VM_ID, &machine.uuid), (attribute::VM, &machine.name)];
+    let project = machine
+        .project
+        .iter()
+        .flat_map(|(id, name)| [(attribute::OPENSTACK_PROJECT_ID, id), (attribute::OPENSTACK_PROJECT, name)]);
+    let attributes = own.into_iter().chain(project).filter(|(_, value)| !value.is_empty());
+    let attributes = attributes.map(|(key, value)| (key.to_owned(), value.clone()));
     Owner {
         kind: OwnerKind::Vm,
         attributes: attributes.collect(),

@@ -26,6 +26,10 @@ pub mod attribute {
     pub const OUTER_CONTAINER: &str = "outer_container_id";
     /// Unit of a user's own service manager: the user names it.
     pub const USER_UNIT: &str = "user_unit";
+    /// Project of a machine of OpenStack's.
+    pub const OPENSTACK_PROJECT: &str = "openstack_project";
+    /// Its id, which stays when it is renamed.
+    pub const OPENSTACK_PROJECT_ID: &str = "openstack_project_id";
     /// Name of a virtual machine.
     pub const VM: &str = "vm";
 }

@@ -25,16 +25,18 @@ impl Health {
         self.lock().answers += 1;
     }
 
-    /// A question failed. `fault` is what to say of it, where it is the node's fault: a user's own daemon isn't.
-    pub(super) fn failed(&self, fault: Option<String>) {
+    /// A question failed.
+    pub(super) fn failed(&self) {
+        self.lock().failures += 1;
+    }
+
+    /// A container lacks its name because of this.
+    pub(super) fn lacks(&self, fault: String) {
         let mut counts = self.lock();
-        counts.failures += 1;
-        if let Some(said) = fault {
-            if counts.last_error.as_ref() != Some(&said) {
-                tracing::warn!(error = said, "containers can't be asked about; they are known by id alone");
-            }
-            counts.last_error = Some(said);
+        if counts.last_error.as_ref() != Some(&fault) {
+            tracing::warn!(error = fault, "containers can't be asked about; they are known by id alone");
         }
+        counts.last_error = Some(fault);
     }
 
     /// How the containers stand; once none is awaited, nothing is wrong.

@@ -124,6 +124,7 @@ impl Asking {
     /// Asks one daemon after the other until one knows it. It is nobody's only where every one of them said so.
     async fn ask_all(&mut self, asked: &Asked) {
         let mut all_said_no = true;
+        let mut fault = None;
         for socket in sockets(&self.settings, asked) {
             if !self.pauses.is_due(&socket, Instant::now()) {
                 all_said_no = false;
@@ -142,12 +143,16 @@ impl Asking {
                 Err(error) => {
                     all_said_no = false;
                     self.pauses.failed(&socket, Instant::now());
-                    self.health.failed(socket.uid.is_none().then(|| said(&socket, &error)));
+                    self.health.failed();
+                    // A user's own daemon isn't the node's fault.
+                    fault = fault.or_else(|| socket.uid.is_none().then(|| said(&socket, &error)));
                 }
             }
         }
         if all_said_no {
             self.register.answered(asked, Answer::Unknown, "");
+        } else if let Some(fault) = fault {
+            self.health.lacks(fault);
         }
     }
 }

@@ -8,6 +8,7 @@ mod metering;
 mod naming;
 mod people;
 mod proc;
+mod wiring;
 
 use std::time::{Duration, Instant};
 
