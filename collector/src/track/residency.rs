@@ -166,7 +166,10 @@ pub(super) fn stays(
             let device = (alone && place == Place::DEVICE).then(|| span.last_busy_ms()).flatten();
             own.max(device)
         });
-        let sign_of_life = last_busy.filter(|at| *at > from_ms && *at <= to_ms);
+        // A number that is used again: what was seen of it from then on is of the process that has it now.
+        let reused = after.iter().filter(|new| new.pid == old.pid).find_map(|new| new.started_ms);
+        let until_ms = reused.unwrap_or(to_ms).clamp(from_ms, to_ms);
+        let sign_of_life = last_busy.filter(|at| *at > from_ms && *at <= until_ms);
         let first_newcomer = newcomers.iter().filter(|(p, _)| *p == place).map(|(_, at)| *at).min();
         let latest = first_newcomer.filter(|at| sign_of_life.is_none_or(|sign| *at >= sign)).unwrap_or(to_ms);
         let left = sign_of_life.map_or_else(|| middle(from_ms, latest), |sign| sign.min(latest));

@@ -160,3 +160,45 @@ fn a_plain_hosts_owners_have_their_full_names_from_the_first_window_on() {
         assert!((percent - 40.0 * devices).abs() <= 2.0, "{owner}: {percent}");
     }
 }
+
+#[test]
+fn a_number_that_another_user_gets_within_one_interval_is_each_users_for_its_own_time() {
+    let dir = tempfile::tempdir().expect("folder");
+    let library = Library::new(dir.path());
+    let (procfs, scenario_file) = (dir.path().join("proc"), dir.path().join("scenario.toml"));
+    std::fs::create_dir(&procfs).expect("folder");
+    let mut scenario = Scenario::new("n1").starting_at_us(T0 * 1000);
+    scenario.gpus = vec![Gpu::new("l4")];
+    // Lists come at 60 and 70 s: between them the number changes hands.
+    scenario.processes = vec![
+        Process::new(4242, 0).uid(1000).alive(0, 62).busy(40.0).memory_mib(1000.0),
+        Process::new(4242, 0).uid(1001).alive(65, 200).busy(40.0).memory_mib(1000.0),
+    ];
+    std::fs::write(&scenario_file, scenario.to_toml()).expect("scenario");
+    library.tell(b"fakeNvmlLoadScenario\0", &scenario_file);
+    library.set_time_ms(T0);
+    library.tell(b"fakeNvmlSetProcfs\0", &procfs);
+    let clock = ManualClock::at(T0);
+    let shared: Arc<dyn Clock> = Arc::new(clock.clone());
+    let maker = Maker::new("c".into(), "n1".into(), "boot".into(), Incarnation(1));
+    let mut engine = Engine::new(shared.clone(), Sample::default().cadence(), BusySource::default(), maker);
+    let mut source = NvmlSource::new(Some(dir.path().join("libnvidia-ml.so.1").into_os_string()), shared);
+    let mut owners = Procfs::new(procfs, None);
+    let mut batches = Vec::new();
+    for at in (T0..=T0 + 120_000).step_by(usize::try_from(TICK_MS).expect("small")) {
+        clock.advance_to(at);
+        library.set_time_ms(at);
+        batches.extend(engine.tick(&mut source, &mut owners, &mut Vec::new()));
+    }
+    batches.extend(engine.finish(&mut Vec::new()));
+    let mut resident: BTreeMap<String, u64> = BTreeMap::new();
+    for batch in &batches {
+        for row in &batch.usage {
+            let owner = &batch.owners[row.owner.expect("nobody is a ghost here") as usize];
+            let uid = owner.attributes.iter().find(|attribute| attribute.key == "uid").expect("a user");
+            *resident.entry(uid.value.clone()).or_default() += row.resident_ms.unwrap_or(0);
+        }
+    }
+    assert_eq!(resident["1001"], 55_000, "from its own start, and not from the other's");
+    assert!((60_000..=65_000).contains(&resident["1000"]), "{resident:?}");
+}
