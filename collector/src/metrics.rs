@@ -1,6 +1,7 @@
 //! Pages for Prometheus: our own names, and DCGM's for the dashboards that people have. What isn't known is absent.
 
 mod dcgm;
+mod itself;
 mod own;
 pub(crate) mod text;
 

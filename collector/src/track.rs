@@ -14,15 +14,16 @@
 mod residency;
 mod shape;
 mod span;
+mod stretch;
 
-use crate::attribution::{self, Holder, Shape};
+use crate::attribution::Shape;
 use crate::config::{BusySource, Cadence};
 use crate::owner::OwnerLookup;
 use crate::reading::{Field, Gauges, Identity, Instance};
-use crate::slice::{self, Carry, Closed, RowSum, Slice, State};
+use crate::slice::{self, Carry, Closed, Slice, State};
 use residency::{Resident, Stay};
 use schema::units::HOUR_MS;
-use schema::wire::{BusyKind, Reason};
+use schema::wire::Reason;
 use shape::{boundaries, shape};
 use span::Span;
 use std::sync::Arc;
@@ -296,65 +297,10 @@ impl Track {
                 .iter()
                 .filter(|stay| stay.start_ms <= piece.start_ms && piece.end_ms <= stay.end_ms)
                 .collect();
-            let slice = self.stretch(piece.start_ms, piece.end_ms, span, &here);
+            let slice = stretch::observed(&self.shape, piece.start_ms, piece.end_ms, span, &here);
             self.push(slice);
         }
         self.settled_ms = to_ms;
-    }
-
-    fn stretch(&self, start_ms: i64, end_ms: i64, span: &Span, here: &[&Stay]) -> Slice {
-        let len_ms = u64::try_from(end_ms - start_ms).expect("a stretch's end isn't before its start");
-        let holders: Vec<Holder> = here.iter().map(|stay| stay.holder.clone()).collect();
-        let (rows, oversubscribed) = attribution::divide(&self.shape, &holders);
-        let own = |row: &attribution::Row| {
-            let (place, workload) = (row.place, row.owner.workload);
-            here.iter()
-                .filter(move |stay| stay.holder.place == place && stay.holder.owner.workload == workload)
-        };
-        let memory: Vec<Option<u64>> = rows
-            .iter()
-            .map(|row| {
-                let listed = own(row).map(|stay| stay.memory_bytes).sum::<Option<u64>>();
-                listed.or_else(|| span.instance_memory(row.place, &rows))
-            })
-            .collect();
-        let weights: Vec<u64> = if self.shape.instances.is_some() {
-            memory.iter().map(|bytes| bytes.unwrap_or(0)).collect()
-        } else {
-            rows.iter().map(|row| own(row).map(|stay| span.weight(stay.pid)).sum()).collect()
-        };
-        let input = span.busy(start_ms, end_ms);
-        let busy = attribution::attribute_busy(&self.shape, &rows, &weights, &input, len_ms);
-        let device_busy_ns = match &input {
-            attribution::BusyInput::Device(total) => total.ok(),
-            attribution::BusyInput::Instances(_) => None,
-        };
-        Slice {
-            start_ms,
-            end_ms,
-            state: State::Observed,
-            shape: self.shape.clone(),
-            rows: rows
-                .into_iter()
-                .zip(busy.rows)
-                .zip(memory)
-                .map(|((row, busy), memory)| RowSum {
-                    row,
-                    busy_ns: busy.busy_ns,
-                    estimated: busy.estimated,
-                    memory_byte_ms: memory.map(|bytes| u128::from(bytes) * u128::from(len_ms)),
-                })
-                .collect(),
-            ghosts: busy.ghosts,
-            free_unknown_slices: busy.free_unknown_slices,
-            device_busy_ns,
-            busy_kind: span.kind,
-            by_dcgm: span.by_dcgm,
-            energy_mj: span.energy_between(start_ms, end_ms),
-            energy_reset: span.energy.is_some_and(|(_, reset)| reset),
-            memory_byte_ms: span.memory_used.map(|used| u128::from(used) * u128::from(len_ms)),
-            oversubscribed,
-        }
     }
 
     /// Lets `[settled, to)` pass without observation.
@@ -368,22 +314,7 @@ impl Track {
         let step_ms = if to_ms - from_ms > HOUR_MS { QUARTER_MS } else { self.settings.window_ms };
         for piece in schema::window::Window::new(from_ms, to_ms).cut_at(&boundaries(from_ms, to_ms, step_ms))
         {
-            self.push(Slice {
-                start_ms: piece.start_ms,
-                end_ms: piece.end_ms,
-                state,
-                shape: self.shape.clone(),
-                rows: Vec::new(),
-                ghosts: Vec::new(),
-                free_unknown_slices: 0,
-                device_busy_ns: None,
-                busy_kind: BusyKind::Unspecified,
-                by_dcgm: false,
-                energy_mj: None,
-                energy_reset: false,
-                memory_byte_ms: None,
-                oversubscribed: false,
-            });
+            self.push(stretch::unseen(&self.shape, piece.start_ms, piece.end_ms, state));
         }
         self.settled_ms = to_ms;
     }
