@@ -58,6 +58,26 @@ pub struct DeviceHour {
     pub exact: Option<Exact>,
 }
 
+/// Host memory over time, on nodes where it has tiers: reported, never priced.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct HostMemory {
+    /// On NUMA nodes with processors, byte-milliseconds.
+    pub near_byte_ms: u128,
+    /// On NUMA nodes without, such as CXL expanders, byte-milliseconds.
+    pub far_byte_ms: u128,
+}
+
+/// A device that a workload held a part of.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Member {
+    /// Node of the device.
+    pub node: String,
+    /// NVML UUID.
+    pub device: String,
+    /// Device time held of it.
+    pub held: NanoGpuHours,
+}
+
 /// One workload of a line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WorkloadPart {
@@ -69,6 +89,10 @@ pub struct WorkloadPart {
     pub matched_by: BTreeSet<MatchedBy>,
     /// Device time held.
     pub held: NanoGpuHours,
+    /// The devices that it held, by node: a job on many GPUs and nodes is one workload.
+    pub members: Vec<Member>,
+    /// Its host memory while the line's hours ran; `None` where no node's memory has tiers.
+    pub host_memory: Option<HostMemory>,
 }
 
 /// A line opened.
@@ -103,6 +127,8 @@ pub struct Opening<'a> {
     pub usage: &'a [UsageTotal],
     /// Slices under them.
     pub slices: &'a [SliceRow],
+    /// Host memory of the workloads, where it was read.
+    pub host_memory: &'a BTreeMap<WorkloadId, HostMemory>,
     /// Owners of the workloads.
     pub owners: &'a Owners,
     /// The tenants' file that the statement was made with.
@@ -127,7 +153,7 @@ pub fn parse_reference(text: &str) -> Option<(&str, u32)> {
 impl Explained {
     /// Opens a line of a statement.
     pub fn open(statement: &Statement, line: &Line, opening: Opening<'_>) -> Self {
-        let Opening { usage, slices, owners, tenants, prices } = opening;
+        let Opening { usage, slices, host_memory, owners, tenants, prices } = opening;
         let mut workloads: BTreeMap<WorkloadId, WorkloadPart> = BTreeMap::new();
         let mut hours = Vec::new();
         for row in usage {
@@ -140,8 +166,10 @@ impl Explained {
                 owner: owners.get(&row.workload).cloned(),
                 matched_by: BTreeSet::new(),
                 held: NanoGpuHours(0),
+                members: Vec::new(),
+                host_memory: host_memory.get(&row.workload).copied(),
             });
-            part.held = part.held + row.held;
+            part.add(row);
             part.matched_by.insert(resolved.by);
             hours.push(device_hour(row, line));
         }
@@ -171,6 +199,20 @@ impl Explained {
     /// Whether the device-hours sum to the line.
     pub fn adds_up(&self) -> bool {
         self.hours_held == self.line.held
+    }
+}
+
+impl WorkloadPart {
+    fn add(&mut self, row: &UsageTotal) {
+        self.held = self.held + row.held;
+        let known = |m: &Member| (m.node.as_str(), m.device.as_str()).cmp(&(&row.node, &row.device));
+        match self.members.binary_search_by(known) {
+            Ok(at) => self.members[at].held = self.members[at].held + row.held,
+            Err(at) => {
+                let member = Member { node: row.node.clone(), device: row.device.clone(), held: row.held };
+                self.members.insert(at, member);
+            }
+        }
     }
 }
 

@@ -1,5 +1,6 @@
 //! The words that people read, in one place: a text, a page and a file never name one thing differently.
 
+use crate::explain::{HostMemory, Member};
 use crate::period::Period;
 use crate::rating::{LineKey, LinePrice};
 use crate::statement::{Mode, Status};
@@ -51,6 +52,39 @@ pub fn line_quality(key: &LineKey) -> String {
         (held, busy @ Quality::MeasuredByDcgm) => format!("{}, busy {}", quality(held), quality(busy)),
         (held, _) => quality(held).into(),
     }
+}
+
+/// Members of a workload in one text that are named; the rest are counted.
+const MEMBERS_MAX: usize = 16;
+
+/// The devices of a workload: `on n1: GPU-a 24.00, GPU-b 24.00; on n2: GPU-c 24.00`.
+pub fn members(members: &[Member]) -> String {
+    let mut text = String::new();
+    let mut node = None;
+    for member in members.iter().take(MEMBERS_MAX) {
+        let lead = match node {
+            Some(known) if known == &member.node => ", ".to_owned(),
+            Some(_) => format!("; on {}: ", member.node),
+            None => format!("on {}: ", member.node),
+        };
+        node = Some(&member.node);
+        text.push_str(&lead);
+        text.push_str(&format!("{} {}", member.device, gpu_hours_short(member.held)));
+    }
+    if members.len() > MEMBERS_MAX {
+        text.push_str(&format!(" and {} more", members.len() - MEMBERS_MAX));
+    }
+    text
+}
+
+/// Host memory over time by tier: `12.00 GiB-hours near, 3.50 far`.
+pub fn host_memory(held: HostMemory) -> String {
+    const GIB_HOUR_BYTE_MS: u128 = (1 << 30) * 3_600_000;
+    let hours = |byte_ms: u128| {
+        let hundredths = (byte_ms * 100 + GIB_HOUR_BYTE_MS / 2) / GIB_HOUR_BYTE_MS;
+        format!("{}.{:02}", hundredths / 100, hundredths % 100)
+    };
+    format!("{} GiB-hours near, {} far", hours(held.near_byte_ms), hours(held.far_byte_ms))
 }
 
 /// A model without its maker: `H100 80GB HBM3`.

@@ -4,7 +4,7 @@
 #[path = "../../billing/tests/worked/mod.rs"]
 mod worked;
 
-use billing::explain::{Explained, Opening, SliceRow};
+use billing::explain::{Explained, HostMemory, Opening, SliceRow};
 use billing::export::{csv, json};
 use billing::statement::{Bill, Mode, Statement};
 use dashboards::page::{self, Links, MonthLink};
@@ -61,8 +61,17 @@ fn explained(bill: &Bill) -> Explained {
     };
     let (mine, other) = (usage[2].workload, usage[5].workload);
     let slices = [slice(1, mine), slice(0, mine), slice(0, other)];
-    let opening =
-        Opening { usage: &usage, slices: &slices, owners: &owners(), tenants: &tenants(), prices: &prices() };
+    const GIB_HOUR: u128 = (1 << 30) * 3_600_000;
+    let held = HostMemory { near_byte_ms: 12 * GIB_HOUR, far_byte_ms: 7 * GIB_HOUR / 2 };
+    let host_memory = [(mine, held), (other, HostMemory::default())].into();
+    let opening = Opening {
+        usage: &usage,
+        slices: &slices,
+        host_memory: &host_memory,
+        owners: &owners(),
+        tenants: &tenants(),
+        prices: &prices(),
+    };
     Explained::open(statement, line, opening)
 }
 

@@ -96,6 +96,8 @@ queries! {
     CONFIG_NUMBER = "config_number";
     /// First and last published hours of all.
     MONTHS = "months";
+    /// Host memory of some workloads.
+    HOST_MEMORY = "host_memory";
     /// The raw slices behind a line.
     SLICES = "slices";
     /// Hours that are published in a window, first and last.

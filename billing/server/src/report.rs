@@ -127,13 +127,17 @@ pub async fn explain(
         let s = row.segment;
         Some(ends.map_or(s, |e| Window::new(e.start_ms.min(s.start_ms), e.end_ms.max(s.end_ms))))
     });
-    let slices = match ends {
-        Some(window) => reader.slices(&workloads, &devices, window).await?,
-        None => Vec::new(),
+    let (slices, host_memory) = match ends {
+        Some(window) => tokio::try_join!(
+            reader.slices(&workloads, &devices, window),
+            reader.host_memory(&workloads, window)
+        )?,
+        None => Default::default(),
     };
     let opening = Opening {
         usage: &own,
         slices: &slices,
+        host_memory: &host_memory,
         owners: &owners,
         tenants: &config.tenants,
         prices: &config.prices,

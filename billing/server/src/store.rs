@@ -17,6 +17,8 @@ pub mod totals;
 
 pub mod keys;
 
+pub mod host_memory;
+
 pub mod inventory;
 
 pub mod evidence;

@@ -41,6 +41,8 @@ struct WorkloadView {
     held: String,
     kind: &'static str,
     attributes: Vec<(String, String)>,
+    members: String,
+    host_memory: Option<String>,
     evidence: String,
     because: Vec<String>,
 }
@@ -79,6 +81,8 @@ fn workloads(explained: &Explained, statement: &Statement, tenants: &Tenants) ->
         held: words::gpu_hours_short(part.held),
         kind: part.owner.as_ref().map_or("no owner known", |o| kind_name(o.kind)),
         attributes: part.owner.iter().flat_map(|o| o.attributes.clone()).collect(),
+        members: words::members(&part.members),
+        host_memory: part.host_memory.map(words::host_memory),
         evidence: part.owner.as_ref().map_or_else(String::new, |o| o.evidence.clone()),
         because: part.matched_by.iter().map(|by| words::matched_by(by, tenants, period)).collect(),
     };

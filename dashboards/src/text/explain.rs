@@ -35,6 +35,10 @@ pub fn explain(explained: &Explained, statement: &Statement, tenants: &Tenants) 
             &mut out,
             &format!("- {} GPU-hours: {kind} {}", words::gpu_hours_short(part.held), attributes.join(" ")),
         );
+        indented(&mut out, "  ", &words::members(&part.members));
+        if let Some(held) = part.host_memory {
+            indented(&mut out, "  ", &format!("host memory: {}", words::host_memory(held)));
+        }
         if let Some(owner) = &part.owner {
             indented(&mut out, "  ", &format!("evidence: {}", owner.evidence));
         }
