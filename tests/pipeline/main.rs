@@ -2,6 +2,7 @@
 
 mod demo;
 mod late;
+mod members;
 mod random;
 mod stage;
 mod wrong;
