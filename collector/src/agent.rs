@@ -94,7 +94,7 @@ pub fn run(config: Config) -> anyhow::Result<()> {
     let library = config.nvml.library.clone().map(Into::into);
     let deadline = Duration::from_millis(config.sample.call_deadline_ms);
     let (absence, before) = Absence::open(&config.spool.directory, &maker.boot_id, procfs.booted_ms());
-    let schedulers = Schedulers::start(&config, &before)?;
+    let schedulers = Schedulers::start(&config, &before, maker.boot_id.clone())?;
     let mut engine = Engine::new(clock.clone(), config.sample.cadence(), config.sample.busy, maker);
     engine = engine.with_held(schedulers.held());
     let period_ms = config.sample.cadence().processes_ms;

@@ -3,9 +3,10 @@
 //! ```text
 //! kubelet PodResources -> kubelet (last word) --\
 //! API server -> watch (mirrors) -> cluster ------> holds -> ledger -> allocations on a board -> sampler
+//!                                                         ^-> kept (the state directory)
 //! ```
 //!
-//! Parsers and joins are pure; only `api`, `watch`, `podresources`, `kubelet` and `service` touch the outside. The law:
+//! Parsers and joins are pure; only `api`, `watch`, `podresources`, `kubelet`, `kept` and `service` touch the outside. The law:
 //! what the kubelet or the API server didn't say is held by nobody and counted as unresolved, and nothing here can
 //! delay a sample.
 
@@ -19,6 +20,7 @@ pub mod dra;
 pub mod fractions;
 pub mod health;
 pub mod holds;
+pub mod kept;
 pub mod kubelet;
 pub mod ledger;
 pub mod metrics;

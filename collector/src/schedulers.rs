@@ -75,11 +75,12 @@ struct Kubernetes {
 }
 
 impl Schedulers {
-    /// Starts asking what the configuration says should be asked. `before` is what an earlier collector left.
+    /// Starts asking what the configuration says should be asked. `before` is what an earlier collector left, `boot_id` the
+    /// kernel's, empty where it can't be read.
     ///
     /// # Errors
     /// A thread can't be started.
-    pub fn start(config: &Config, before: &Before) -> Result<Self, StartError> {
+    pub fn start(config: &Config, before: &Before, boot_id: String) -> Result<Self, StartError> {
         let mut schedulers = Self::default();
         let env = |name: &str| std::env::var(name).ok();
         if config.kubernetes.is_wanted(env) {
@@ -90,7 +91,9 @@ impl Schedulers {
             let clock: kubernetes::Clock = Arc::new(|| SystemClock.wall_ms());
             let named = config.kubernetes.node_name.clone().or_else(|| env("NODE_NAME"));
             let node = named.unwrap_or_else(|| config.node_name());
-            let running = kubernetes::start(config.kubernetes.clone(), &node, api_url, &witness, &clock)?;
+            let kept = kubernetes::kept::Place { directory: config.spool.directory.clone(), boot_id };
+            let settings = kubernetes::KubernetesConfig { kept: Some(kept), ..config.kubernetes.clone() };
+            let running = kubernetes::start(settings, &node, api_url, &witness, &clock)?;
             schedulers.listen_to(witness.board.clone(), KUBERNETES_WAIT_MS);
             schedulers.kubernetes = Some(Kubernetes { witness, wants_api, is_demanded, _running: running });
         }

@@ -128,7 +128,7 @@ fn judge(figures: &mut Figures, case: &Case, ours: &Ours, prometheus: &Prometheu
     };
     let truth = wanted(case);
     let ours_held_s = held_error(&truth, &ours.totals);
-    add("held_error", ours_held_s, "GPU-s", case.held_slack_s.map_or(Target::Shown, Target::AtMost));
+    add("held_error", ours_held_s, "GPU-s", Target::AtMost(case.held_slack_s));
     // Time in which no collector ran isn't told as known, so it isn't judged as such; how much it is, is shown.
     let observed = wanted_busy_in(case, &case.runs());
     let percent = |error_s: f64| error_s / HOUR_S as f64 * 100.0;

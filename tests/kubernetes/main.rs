@@ -3,6 +3,7 @@
 
 mod churn;
 mod metering;
+mod restarting;
 mod stories;
 mod watching;
 

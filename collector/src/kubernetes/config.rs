@@ -1,5 +1,6 @@
 //! The `[kubernetes]` section of the collector's configuration.
 
+use super::kept::Place;
 use serde::Deserialize;
 use std::path::PathBuf;
 
@@ -38,6 +39,9 @@ pub struct KubernetesConfig {
     /// Whether a pod holds its devices from when the node accepted it (true), or from its first container's start. The
     /// device is taken either way while an image is pulled.
     pub pending_pods_hold: bool,
+    /// Where holds are kept across starts; the collector sets it, no file does.
+    #[serde(skip)]
+    pub kept: Option<Place>,
 }
 
 /// Whether to ask Kubernetes.
@@ -69,6 +73,7 @@ impl Default for KubernetesConfig {
             dra_drivers: vec!["gpu.nvidia.com".into()],
             reservation_namespaces: vec!["kai-resource-reservation".into(), "runai-reservation".into()],
             pending_pods_hold: true,
+            kept: None,
         }
     }
 }

@@ -3,8 +3,10 @@
 //! A form that isn't known here is an error that the caller counts and names once, never a device that silently
 //! drops out of the bill.
 
+use serde::{Deserialize, Serialize};
+
 /// What an id points to on this node. Only a UUID is an identity; the rest holds at the moment of reading.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum DeviceRef {
     /// A whole device: `GPU-...`.
     Gpu(String),

@@ -45,6 +45,8 @@ pub struct Counts {
     pub pods: u64,
     /// Holds in force.
     pub holds: u64,
+    /// Holds that the state directory lacks.
+    pub not_kept: u64,
     /// Holds that couldn't be resolved now, by reason.
     pub unresolved: BTreeMap<&'static str, u64>,
     /// Device ids of no known form that were met.

@@ -11,10 +11,11 @@ use super::pod::{PodFacts, Role};
 use super::podresources::{ClaimDevice, KubeletView, PodDevices};
 use schema::owner::Owner;
 use schema::share::Share;
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// How much of its target a hold is.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Part {
     /// This share.
     Fixed(Share),

@@ -1,6 +1,8 @@
 //! Holds over time: what opened when, what closed when. The law: an edge is the scheduler's own instant where it tells
 //! one, else the last instant at which it was known; no hold is stretched over what nobody said.
 
+mod restart;
+
 use super::cluster::Departed;
 use super::device_id::DeviceRef;
 use super::holds::{Hold, Part};
@@ -54,6 +56,7 @@ pub struct Instant<'a> {
 pub struct Ledger {
     open: BTreeMap<Key, Stretch>,
     ended: Vec<Stretch>,
+    restored: restart::Restored,
 }
 
 impl Ledger {
@@ -66,6 +69,7 @@ impl Ledger {
                 self.take(key, hold, at);
             }
         }
+        self.answer(at);
         let gone: Vec<Key> = self.open.keys().filter(|key| !seen.contains(*key)).cloned().collect();
         for key in gone {
             // A living pod is never taken its devices: the kubelet has restarted and lists nobody yet, or what its share
@@ -89,13 +93,14 @@ impl Ledger {
             stretch.to_ms = Some(to_ms.max(stretch.from_ms));
             self.ended.push(stretch);
         }
-        self.ended.retain(|stretch| stretch.to_ms.is_none_or(|to| to > at.now_ms - RETENTION_MS));
+        let keep_from_ms = self.restored.keep_from_ms(at.now_ms);
+        self.ended.retain(|stretch| stretch.to_ms.is_none_or(|to| to > keep_from_ms));
         let over = self.ended.len().saturating_sub(ENDED_MAX);
         self.ended.drain(..over);
     }
 
     fn take(&mut self, key: Key, hold: Hold, at: Instant<'_>) {
-        let known = self.open.remove(&key);
+        let known = self.open.remove(&key).or_else(|| self.restored.take(&key));
         let seen_first = at.listed_ms.unwrap_or(at.now_ms);
         let from_ms = match (&known, hold.from_ms) {
             // A later word on when it began doesn't move what was already reported.
@@ -148,7 +153,7 @@ impl Ledger {
     pub fn allocations(&self) -> Vec<Allocation> {
         let mut groups: BTreeMap<(&Share, &str), Vec<&Stretch>> = BTreeMap::new();
         let mut out = Vec::new();
-        for stretch in self.ended.iter().chain(self.open.values()) {
+        for stretch in self.ended.iter().chain(self.restored.unanswered()).chain(self.open.values()) {
             match &stretch.part {
                 Part::Fixed(share) => out.push(stretch.given(*share, stretch.from_ms, stretch.to_ms)),
                 Part::Equal { of, group } => groups.entry((of, group.as_str())).or_default().push(stretch),

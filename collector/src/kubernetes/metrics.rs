@@ -52,6 +52,12 @@ pub fn render(node: &str, counts: &Counts, wants_api: bool, now_ms: i64) -> Stri
         "Pods of this node that the API server tells of.",
         counts.pods,
     );
+    one(
+        "slicemeter_kubernetes_holds_not_kept",
+        "gauge",
+        "Holds that the state directory lacks: if their pod ends while no collector runs, that time is unobserved.",
+        counts.not_kept,
+    );
     one("slicemeter_kubernetes_holds", "gauge", "Holds of pods on devices that are in force.", counts.holds);
     text.finish()
 }
@@ -66,13 +72,17 @@ mod tests {
         let health = Health::default();
         health.succeeded(Source::Kubelet, 1_500);
         health.failed(Source::Pods, "forbidden");
-        health.update(|counts| counts.unresolved = [("claim_unknown", 2)].into());
+        health.update(|counts| {
+            counts.unresolved = [("claim_unknown", 2)].into();
+            counts.not_kept = 3;
+        });
         let page = render("n1", &health.counts(), true, 2_000);
         for line in [
             "slicemeter_kubernetes_last_success_timestamp_seconds{node=\"n1\",source=\"kubelet\"} 1.5",
             "slicemeter_kubernetes_errors_total{node=\"n1\",source=\"pods\",reason=\"forbidden\"} 1",
             "slicemeter_kubernetes_unresolved_holds{node=\"n1\",reason=\"claim_unknown\"} 2",
             "slicemeter_kubernetes_degraded{node=\"n1\"} 1",
+            "slicemeter_kubernetes_holds_not_kept{node=\"n1\"} 3",
             "slicemeter_kubernetes_unresolved_device_ids_total{node=\"n1\"} 0",
         ] {
             assert!(page.lines().any(|own| own == line), "{line} in\n{page}");

@@ -8,6 +8,7 @@ use super::config::KubernetesConfig;
 use super::devices::KnownDevices;
 use super::health::{Health, STALE_MS, Source};
 use super::holds::holds;
+use super::kept::KeptFile;
 use super::kubelet::{Latest, Poller};
 use super::ledger::{Instant, Ledger};
 use super::owners;
@@ -265,18 +266,40 @@ struct Publisher {
 
 impl Publisher {
     fn run(self) {
-        let mut ledger = Ledger::default();
+        let opened = self.config.kept.as_ref().map(KeptFile::open);
+        let (mut file, kept) = opened.map_or((None, Vec::new()), |(file, kept)| (Some(file), kept));
+        let mut ledger = Ledger::restored(kept, (self.clock)());
+        let mut kept_of_ms = None;
         while !self.stop.is_stopped() {
             let seen = self.shared.generation();
-            self.publish(&mut ledger);
+            let listed_ms = self.publish(&mut ledger);
+            // Once a list: whatever else comes and goes in between is known to the API server.
+            if listed_ms != kept_of_ms {
+                kept_of_ms = listed_ms;
+                self.keep(file.as_mut(), &ledger);
+            }
             if self.stop.wait(SETTLE) {
-                return;
+                break;
             }
             self.shared.wait(seen, REFRESH);
         }
+        self.keep(file.as_mut(), &ledger);
     }
 
-    fn publish(&self, ledger: &mut Ledger) {
+    fn keep(&self, file: Option<&mut KeptFile>, ledger: &Ledger) {
+        let Some(file) = file else { return };
+        let known_until_ms = self.witness.board.current().known_until_ms;
+        let holds = ledger.kept(known_until_ms, (self.clock)());
+        let all = holds.len() as u64;
+        let not_kept = file.keep(holds).unwrap_or_else(|error| {
+            tracing::warn!(%error, "holds can't be kept in spool.directory; check its space and owner");
+            all
+        });
+        self.witness.health.update(|counts| counts.not_kept = not_kept);
+    }
+
+    /// Publishes what is known now; when the kubelet last listed by it, Unix milliseconds.
+    fn publish(&self, ledger: &mut Ledger) -> Option<i64> {
         let word = self.latest.get();
         let now_ms = (self.clock)();
         let health = &self.witness.health;
@@ -300,13 +323,15 @@ impl Publisher {
             counts.holds = ledger.open() as u64;
             counts.unresolved = unresolved;
         });
+        let known_until_ms = known_until_ms(word.listed_ms, api_ms, now_ms);
         self.witness.board.publish(Allocations {
             source: "kubelet",
-            known_until_ms: known_until_ms(word.listed_ms, api_ms, now_ms),
+            known_until_ms: ledger.whole_until_ms(now_ms).map_or(known_until_ms, |at| at.min(known_until_ms)),
             held: ledger.allocations(),
             owners,
             out_of_use,
         });
+        word.listed_ms
     }
 }
 

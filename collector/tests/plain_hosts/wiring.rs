@@ -25,7 +25,7 @@ fn a_daemon_that_cannot_be_asked_is_a_line_of_readiness_until_it_can() {
     let socket = dir.path().join("docker.sock");
     let section = format!("[containers]\nsockets = [\"{}\"]\n", socket.display());
     let config = config(dir.path(), &section);
-    let schedulers = Schedulers::start(&config, &Before::default()).expect("starts");
+    let schedulers = Schedulers::start(&config, &Before::default(), String::new()).expect("starts");
     let mut owners = schedulers.owners(Procfs::new(proc.root(), None), &config);
     assert_eq!(schedulers.not_ready(0), Vec::<String>::new(), "nobody needs the daemon yet");
 
@@ -51,7 +51,7 @@ fn without_the_section_no_daemon_is_asked() {
     let dir = tempfile::tempdir().expect("folder");
     let proc = Proc::new(dir.path());
     let config = config(dir.path(), "");
-    let schedulers = Schedulers::start(&config, &Before::default()).expect("starts");
+    let schedulers = Schedulers::start(&config, &Before::default(), String::new()).expect("starts");
     let mut owners = schedulers.owners(Procfs::new(proc.root(), None), &config);
     proc.put(7, &Shown { cgroup: format!("0::/docker/{}", id("train")), ..Shown::default() });
     let found = owners.lookup(7);

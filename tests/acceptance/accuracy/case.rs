@@ -116,9 +116,8 @@ pub struct Case {
     pub busy: Busy,
     /// Whether Kubernetes gave the devices out.
     pub kubernetes: bool,
-    /// How far a tenant's held time may be off, GPU-seconds: nothing where a scheduler tells exact edges. `None` where a
-    /// known limit is shown.
-    pub held_slack_s: Option<f64>,
+    /// How far a tenant's held time may be off, GPU-seconds: nothing where a scheduler tells exact edges.
+    pub held_slack_s: f64,
     /// Tenants of processes by PID.
     pub tenant_of_pid: BTreeMap<u32, String>,
 }
@@ -143,7 +142,7 @@ impl Case {
             holders: Vec::new(),
             busy: Busy::Measured,
             kubernetes: true,
-            held_slack_s: Some(0.0),
+            held_slack_s: 0.0,
             tenant_of_pid: BTreeMap::new(),
         }
     }

@@ -7,6 +7,7 @@ use super::totals::{Totals, gpu_seconds};
 use anyhow::{Context, Result, ensure};
 use collector::absence::Absence;
 use collector::clock::{Clock, ManualClock};
+use collector::kubernetes::kept::Place;
 use collector::kubernetes::{KubernetesConfig, Witness, start};
 use harness::kubernetes::in_time;
 use schema::owner::key;
@@ -42,8 +43,9 @@ pub fn run(case: &Case) -> Result<Ours> {
     for (number, (boot, from_s, to_s)) in case.runs().into_iter().enumerate() {
         let scenario = &case.boots[boot].scenario;
         let booted_ms = START_MS + scenario.boot.micros() / 1_000;
-        let boot_id = scenario.boot_id.as_deref().unwrap_or_default();
-        let (mut absence, before) = Absence::open(&state, boot_id, Some(booted_ms));
+        let boot_id = scenario.boot_id.clone().unwrap_or_default();
+        let (mut absence, before) = Absence::open(&state, &boot_id, Some(booted_ms));
+        let kept = Place { directory: state.clone(), boot_id };
         let node_dir = dir.path().join(format!("run-{number}"));
         std::fs::create_dir(&node_dir)?;
         let witness = case.kubernetes.then(Witness::default);
@@ -59,7 +61,7 @@ pub fn run(case: &Case) -> Result<Ours> {
         })?;
         let made = match (&mut cluster, &witness) {
             (Some(cluster), Some(witness)) => {
-                witnessed(case, cluster, witness, dir.path(), node, (from_s, to_s))?
+                witnessed(case, cluster, (witness, kept), dir.path(), node, (from_s, to_s))?
             }
             _ => alone(node, to_s)?,
         };
@@ -84,7 +86,7 @@ fn alone(mut node: ScheduledNode, to_s: i64) -> Result<Vec<Batch>> {
 fn witnessed(
     case: &Case,
     cluster: &mut Cluster<'_>,
-    witness: &Witness,
+    (witness, kept): (&Witness, Place),
     dir: &Path,
     mut node: ScheduledNode,
     (from_s, to_s): (i64, i64),
@@ -94,8 +96,12 @@ fn witnessed(
     cluster.forget();
     let clock = ManualClock::at(ms(from_s));
     let time = clock.clone();
-    let config =
-        KubernetesConfig { socket: Cluster::socket(dir), poll_seconds: 1, ..KubernetesConfig::default() };
+    let config = KubernetesConfig {
+        socket: Cluster::socket(dir),
+        poll_seconds: 1,
+        kept: Some(kept),
+        ..KubernetesConfig::default()
+    };
     let running =
         start(config, "n1", Some(cluster.api.url()), witness, &(Arc::new(move || time.wall_ms()) as _))?;
     for at_s in stages(case, from_s, to_s) {

@@ -174,3 +174,64 @@ proptest! {
         }
     }
 }
+
+/// A collector that knew `p` since 100, last saw it at 147 and is started again at `restart_ms`.
+fn restarted(restart_ms: i64) -> Ledger {
+    let mut before = Ledger::default();
+    before.update(vec![hold("p", Some(100), None)], at(150));
+    Ledger::restored(before.kept(0, 150), restart_ms)
+}
+
+fn unanswered(now_ms: i64) -> Instant<'static> {
+    Instant { listed_ms: None, settled: false, ..at(now_ms) }
+}
+
+#[test]
+fn what_held_before_a_start_ends_when_its_pod_did_or_when_it_was_last_seen() {
+    let hours = 5 * 3_600_000;
+    let mut ledger = restarted(hours);
+    ledger.update(Vec::new(), unanswered(hours));
+    assert_eq!(told(&ledger), ["p x 1 [100, 147)"], "no further before anybody said so");
+    assert_eq!(ledger.whole_until_ms(hours), Some(147), "and the word isn't whole");
+    assert_eq!(ledger.whole_until_ms(hours + 90_000), None, "but isn't waited for without end");
+    let departed =
+        [Departed { uid: "p".into(), namespace: "n".into(), name: "p".into(), to_ms: 7_000, is_told: true }];
+    ledger.update(Vec::new(), Instant { departed: &departed, ..unanswered(hours) });
+    assert_eq!(told(&ledger), ["p x 1 [100, 7000)"], "long ago, but in a gap that is only opened now");
+    assert_eq!(ledger.whole_until_ms(hours), None);
+
+    let mut ledger = restarted(hours);
+    ledger.update(Vec::new(), at(hours));
+    assert_eq!(told(&ledger), ["p x 1 [100, 147)"], "nobody knows it any more");
+    ledger.update(Vec::new(), at(hours + RETENTION_MS + 1));
+    assert!(told(&ledger).is_empty(), "it isn't kept for ever");
+}
+
+#[test]
+fn what_holds_on_after_a_start_is_one_hold() {
+    let mut ledger = restarted(900);
+    let living = ["p".to_owned()].into();
+    ledger.update(Vec::new(), Instant { living: &living, ..unanswered(900) });
+    assert_eq!(told(&ledger), ["p x 1 [100, ..)"], "before the kubelet lists anybody");
+    ledger.update(vec![hold("p", Some(100), None)], at(950));
+    assert_eq!(told(&ledger), ["p x 1 [100, ..)"]);
+
+    let mut ledger = restarted(900);
+    ledger.update(vec![hold("p", Some(100), None)], at(950));
+    assert_eq!(told(&ledger), ["p x 1 [100, ..)"], "the kubelet is first");
+}
+
+#[test]
+fn a_start_that_ends_before_it_has_an_answer_loses_nothing_and_lately_ended_holds_are_kept_too() {
+    let mut ledger = restarted(900);
+    ledger.update(Vec::new(), unanswered(900));
+    let again = Ledger::restored(ledger.kept(0, 910), 2_000);
+    assert_eq!(told(&again), ["p x 1 [100, 147)"]);
+
+    let mut ledger = Ledger::default();
+    ledger.update(vec![hold("p", Some(100), None)], at(150));
+    ledger.update(vec![hold("p", Some(100), Some(180))], at(200));
+    let again = Ledger::restored(ledger.kept(0, 210), 2_000);
+    assert_eq!(told(&again), ["p x 1 [100, 180)"]);
+    assert_eq!(again.whole_until_ms(2_000), None, "of it nothing is left to be said");
+}

@@ -15,11 +15,10 @@ pub fn collector_restart() -> Case {
     case
 }
 
-/// The same seven minutes, in which a pod ends: when the collector is back, nothing tells which device the pod had.
+/// The same seven minutes, in which a pod ends: when the collector is back, the kubelet no longer lists it.
 pub fn ends_unseen() -> Case {
     let mut case = Case::new("ends_unseen", "the same, and a pod ends meanwhile", vec![Gpu::new("h100")]);
     case.gap_s = Some((1_500, 1_920));
-    case.held_slack_s = None;
     case.pod("finishes", (0, Some(1_703)), 1, vec![case.whole(0, (0, 1_703))]);
     case.work("finishes", 0, None, (0, Some(1_702)), 64.0);
     case

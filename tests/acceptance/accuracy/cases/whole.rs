@@ -92,6 +92,6 @@ pub fn no_scheduler() -> Case {
     case.work("uid:1001", 0, None, (0, None), wave(90, 40, 60.0));
     case.work("uid:1002", 0, None, (shared.0, Some(shared.1)), 24.4);
     // Two edges, each known to the ten seconds of a process list, at which half of the GPU changes hands.
-    case.held_slack_s = Some(2.0 * 10.0 * 0.5);
+    case.held_slack_s = 2.0 * 10.0 * 0.5;
     case
 }
