@@ -7,7 +7,9 @@ use collector::clock::{Clock, ManualClock};
 use collector::kubernetes::kept::Place;
 use collector::kubernetes::{KubernetesConfig, Running, Witness, start};
 use harness::kubernetes::api_server::{ApiServer, PODS};
+use harness::kubernetes::eventually;
 use harness::kubernetes::kubelet::{Knowledge, Kubelet};
+use schema::owner::key;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -37,6 +39,12 @@ fn two_of_three_end_unseen(dir: &Path, knowledge: &Knowledge, api: &ApiServer) {
         api.put(PODS, pod(name));
     }
     let (witness, running) = collector(dir, Some(api), T0 + 60_000, "boot-1");
+    // The kubelet's list may come before the API server's; what is held is whole with both.
+    eventually("their UIDs", || {
+        let said = witness.board.current();
+        let named = said.held.iter().filter(|held| held.owner.attributes.contains_key(key::POD_UID));
+        (named.count() == 3).then_some(())
+    });
     says(&witness, &["done/main 1", "gone/main 1", "stays/main 1"]);
     drop(running);
     api.put(PODS, completed("done"));

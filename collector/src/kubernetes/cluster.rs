@@ -25,6 +25,13 @@ pub struct Departed {
     pub is_told: bool,
 }
 
+impl Departed {
+    /// Whether it is the pod that the kubelet alone would call `namespace/name`.
+    pub fn has_name(&self, full_name: &str) -> bool {
+        full_name.split_once('/') == Some((self.namespace.as_str(), self.name.as_str()))
+    }
+}
+
 /// Departed pods that are remembered: a kubelet's list is seconds behind, and no node starts so many in that time.
 const DEPARTED_MAX: usize = 1024;
 

@@ -78,8 +78,11 @@ impl Ledger {
                 continue;
             }
             let Some(mut stretch) = self.open.remove(&key) else { continue };
-            if self.open.values().any(|known| known.is_fuller_than(&stretch)) {
-                // The same pod, by now known by its UID: that record covers this one's time.
+            // The same pod, by now known by its UID: that record covers this one's time, also where the pod had ended
+            // before the kubelet ceased to list it.
+            let is_named = at.departed.iter().any(|pod| pod.has_name(&key.0));
+            let told = self.open.values().chain(self.ended.iter().filter(|_| is_named));
+            if told.into_iter().any(|known| known.is_fuller_than(&stretch)) {
                 continue;
             }
             let departed = at.departed.iter().rev().find(|pod| pod.uid == key.0);

@@ -175,6 +175,19 @@ proptest! {
     }
 }
 
+#[test]
+fn a_pod_that_had_completed_before_its_uid_was_known_holds_up_to_its_own_end() {
+    let mut ledger = Ledger::default();
+    ledger.update(vec![hold("n/p", None, None)], at(500));
+    assert_eq!(told(&ledger), ["p x 1 [497, ..)"], "a stale list says so");
+    let departed =
+        [Departed { uid: "u".into(), namespace: "n".into(), name: "p".into(), to_ms: 180, is_told: true }];
+    let mut known = hold("u", Some(100), Some(180));
+    known.owner.attributes.insert(key::POD.into(), "p".into());
+    ledger.update(vec![known], Instant { departed: &departed, ..at(600) });
+    assert_eq!(told(&ledger), ["p x 1 [100, 180)"]);
+}
+
 /// A collector that knew `p` since 100, last saw it at 147 and is started again at `restart_ms`.
 fn restarted(restart_ms: i64) -> Ledger {
     let mut before = Ledger::default();
