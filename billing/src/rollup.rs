@@ -72,6 +72,8 @@ pub struct UsageKey {
     pub busy_kind: i32,
     /// Wire value of the quality of busy time.
     pub busy_quality: i32,
+    /// Held on a scheduler's record alone: nobody saw whether a process was there.
+    pub unwatched: bool,
 }
 
 /// A row of `usage_hourly`.

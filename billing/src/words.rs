@@ -183,7 +183,7 @@ pub fn unattributed(ended: Option<&Ended>, zone: chrono_tz::Tz) -> String {
 }
 
 /// On the last statement of a tenant.
-pub const LAST_STATEMENT: &str = "final statement of this tenant";
+pub const LAST_STATEMENT: &str = "This is the final statement of this tenant.";
 
 /// The cost centres of a statement: `4711, 4712 from 16 Sep`; `None` where there is none.
 pub fn cost_centres(spans: &[CostCentre], zone: chrono_tz::Tz) -> Option<String> {

@@ -135,7 +135,9 @@ slices AS
     SELECT *,
         arrayLast(s -> s <= start_ms, {segment_starts:Array(Int64)}) AS segment_start_ms,
         coalesce(allocated_ms, resident_ms, 0) AS slice_held_ms,
-        coalesce(resident_ms, allocated_ms, 0) AS slice_resident_ms
+        coalesce(resident_ms, allocated_ms, 0) AS slice_resident_ms,
+        -- A scheduler gave it, and nobody was there to see whether a process was on it.
+        resident_ms IS NULL AND ifNull(allocated_ms, 0) > 0 AS unwatched
     FROM usage_raw FINAL
     WHERE hour IN (SELECT toDateTime(arrayJoin({hours:Array(UInt32)}), 'UTC'))
       AND (cluster, node, incarnation, sequence, batch_hash) NOT IN losing_batches
@@ -146,7 +148,7 @@ slices AS
 workloads AS
 (
     SELECT cluster, device, segment_start_ms,
-        workload, gpu_instance, compute_instance, profile, sharing, share_num, share_den, quality, busy_kind, busy_quality,
+        workload, gpu_instance, compute_instance, profile, sharing, share_num, share_den, quality, busy_kind, busy_quality, unwatched,
         toInt64(sum(held_ms)) AS natural_ms,
         if(workload = 1, 0, intDiv(toInt256(sum(held_ms)) * share_num * toInt256('1000000000000000000000000000'), toInt256(share_den) * 3600000)) AS held,
         sum(intDiv(toInt256(busy_parts_ms) * toInt256('1000000000000000000000000000'), toInt256(weight_den) * 3600000)) AS busy,
@@ -157,7 +159,7 @@ workloads AS
     (
         SELECT toString(cluster) AS cluster, toString(device) AS device, segment_start_ms,
             workload, gpu_instance, compute_instance, toString(profile) AS profile, sharing, share_num, share_den,
-            held_quality AS quality, busy_kind, busy_quality, weight_den,
+            held_quality AS quality, busy_kind, busy_quality, unwatched, weight_den,
             sum(slice_held_ms) AS held_ms,
             sum(if(busy_ms IS NULL, 0, toUInt128(assumeNotNull(busy_ms)) * weight_num)) AS busy_parts_ms,
             sum(if(busy_ms IS NULL, toUInt128(slice_resident_ms) * weight_num, 0)) AS unknown_parts_ms,
@@ -165,17 +167,17 @@ workloads AS
             sum(ifNull(slices.energy_mj, 0)) AS key_energy_mj
         FROM slices
         GROUP BY cluster, device, segment_start_ms, workload, gpu_instance, compute_instance, profile, sharing, share_num,
-            share_den, quality, busy_kind, busy_quality, weight_den
+            share_den, quality, busy_kind, busy_quality, unwatched, weight_den
     )
     GROUP BY cluster, device, segment_start_ms, workload, gpu_instance, compute_instance, profile, sharing, share_num,
-        share_den, quality, busy_kind, busy_quality
+        share_den, quality, busy_kind, busy_quality, unwatched
 ),
 -- All keys of a device and segment side by side, in the order that breaks ties.
 keys AS
 (
     SELECT cluster, device, segment_start_ms,
         arraySort(groupArrayIf(
-            (workload, gpu_instance, compute_instance, profile, sharing, share_num, share_den, quality, busy_kind, busy_quality,
+            (workload, gpu_instance, compute_instance, profile, sharing, share_num, share_den, quality, busy_kind, busy_quality, unwatched,
              held, busy, unknown, natural_ms, memory_byte_ms, energy_mj),
             workload != 1)) AS parts,
         sumIf(busy, workload = 1) AS ghost,
@@ -193,15 +195,15 @@ exact AS
         least(observed.observed, span) AS seen,
         least(observed.unavailable, span - seen) AS unavailable,
         least(observed.stranded, seen) AS stranded,
-        arraySum(p -> p.11, parts) AS claimed_held,
-        arraySum(p -> p.12, parts) + keys.ghost AS claimed_busy,
-        arraySum(p -> p.13, parts) + observed.free_unknown AS claimed_unknown,
+        arraySum(p -> p.12, parts) AS claimed_held,
+        arraySum(p -> p.13, parts) + keys.ghost AS claimed_busy,
+        arraySum(p -> p.14, parts) + observed.free_unknown AS claimed_unknown,
         seen - stranded AS holdable,
         claimed_held > holdable AS held_over,
         claimed_busy + claimed_unknown > seen AS busy_over,
-        arrayMap(p -> if(held_over, intDiv(p.11 * holdable, claimed_held), p.11), parts) AS held,
-        arrayMap(p -> if(busy_over, intDiv(p.12 * seen, claimed_busy + claimed_unknown), p.12), parts) AS busy,
-        arrayMap(p -> if(busy_over, intDiv(p.13 * seen, claimed_busy + claimed_unknown), p.13), parts) AS unknown,
+        arrayMap(p -> if(held_over, intDiv(p.12 * holdable, claimed_held), p.12), parts) AS held,
+        arrayMap(p -> if(busy_over, intDiv(p.13 * seen, claimed_busy + claimed_unknown), p.13), parts) AS busy,
+        arrayMap(p -> if(busy_over, intDiv(p.14 * seen, claimed_busy + claimed_unknown), p.14), parts) AS unknown,
         if(busy_over, intDiv(keys.ghost * seen, claimed_busy + claimed_unknown), keys.ghost) AS ghost,
         if(busy_over, intDiv(observed.free_unknown * seen, claimed_busy + claimed_unknown), observed.free_unknown) AS free_unknown,
         observed.energy_mj AS energy_mj,

@@ -13,11 +13,12 @@ SELECT
     part.8 AS quality,
     part.9 AS busy_kind,
     part.10 AS busy_quality,
-    part.14 AS natural_ms,
+    part.15 AS natural_ms,
     held_nano[position] AS part_held_nano,
     busy_nano[position] AS part_busy_nano,
     busy_nano[n + position] AS part_unknown_nano,
-    part.15 AS part_memory_byte_ms,
-    part.16 AS part_energy_mj
+    part.16 AS part_memory_byte_ms,
+    part.17 AS part_energy_mj,
+    part.11 AS unwatched
 FROM ledger
 ARRAY JOIN parts AS part, arrayEnumerate(parts) AS position

@@ -17,7 +17,7 @@ SELECT
     toString(model) AS model_name,
     workload,
     toString(profile) AS profile_name,
-    sharing, share_num, share_den, quality, busy_kind, busy_quality,
+    sharing, share_num, share_den, quality, busy_kind, busy_quality, unwatched,
     natural_ms AS natural,
     held_nano AS held,
     busy_nano AS busy,
@@ -29,5 +29,5 @@ WHERE (hour, revision) IN published
   AND segment_start_ms >= {start_ms:Int64} AND segment_start_ms < {end_ms:Int64}
   AND model = {model:String} AND profile = {profile:String} AND sharing = {sharing:UInt8}
   AND share_num = {share_num:UInt32} AND share_den = {share_den:UInt32}
-  AND quality = {quality:UInt8} AND busy_quality = {busy_quality:UInt8}
-ORDER BY from_ms, cluster, device, workload, gpu_instance, compute_instance, busy_kind
+  AND quality = {quality:UInt8} AND busy_quality = {busy_quality:UInt8} AND unwatched = {unwatched:Bool}
+ORDER BY from_ms, cluster, device, workload, gpu_instance, compute_instance, busy_kind, unwatched

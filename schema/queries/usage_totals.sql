@@ -20,7 +20,7 @@ SELECT
     toString(model) AS model_name,
     workload,
     toString(profile) AS profile_name,
-    sharing, share_num, share_den, quality, busy_kind, busy_quality,
+    sharing, share_num, share_den, quality, busy_kind, busy_quality, unwatched,
     sum(natural_ms) AS natural,
     sum(held_nano) AS held,
     sum(busy_nano) AS busy,
@@ -30,5 +30,5 @@ SELECT
 FROM usage_hourly
 WHERE (hour, revision) IN published
   AND segment_start_ms >= {start_ms:Int64} AND segment_start_ms < {end_ms:Int64}
-GROUP BY from_ms, to_ms, cluster, node, device, model, workload, profile, sharing, share_num, share_den, quality, busy_kind, busy_quality
-ORDER BY from_ms, cluster, device, workload, profile, sharing, share_num, share_den, quality, busy_kind, busy_quality, node, model
+GROUP BY from_ms, to_ms, cluster, node, device, model, workload, profile, sharing, share_num, share_den, quality, busy_kind, busy_quality, unwatched
+ORDER BY from_ms, cluster, device, workload, profile, sharing, share_num, share_den, quality, busy_kind, busy_quality, unwatched, node, model

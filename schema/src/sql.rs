@@ -51,6 +51,7 @@ migrations! {
     15 "0015_create_hour_pointers",
     16 "0016_create_config_versions",
     17 "0017_create_host_memory_raw",
+    18 "0018_add_unwatched",
 }
 
 /// Hour close, first half: appends `usage_hourly` rows of the given hours under a revision.

@@ -5,4 +5,5 @@ mod late;
 mod members;
 mod random;
 mod stage;
+mod tenants;
 mod wrong;

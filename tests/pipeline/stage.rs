@@ -25,18 +25,33 @@ pub const PRICES: &str = "\
 pub struct Stage {
     pub service: Service,
     /// Goes after the service that writes into it.
-    _dir: TempDir,
+    dir: TempDir,
     join: String,
 }
 
 impl Stage {
     pub fn new() -> Result<Self> {
+        Self::with(TENANTS)
+    }
+
+    /// With a `tenants.toml` of its own.
+    pub fn with(tenants: &str) -> Result<Self> {
         let dir = tempfile::tempdir()?;
         let settings =
-            Settings { billing_zone: "America/Sao_Paulo", currency: "USD", prices: PRICES, tenants: TENANTS };
+            Settings { billing_zone: "America/Sao_Paulo", currency: "USD", prices: PRICES, tenants };
         let service = Service::start(dir.path(), &settings)?;
         let join = service.token(&["--join", "--backfill"])?;
-        Ok(Self { service, _dir: dir, join })
+        Ok(Self { service, dir, join })
+    }
+
+    /// A file beside the configuration.
+    pub fn path(&self, name: &str) -> std::path::PathBuf {
+        self.dir.path().join(name)
+    }
+
+    /// Edits `tenants.toml` as an operator would, while the service runs.
+    pub fn write_tenants(&self, text: &str) {
+        std::fs::write(self.path("tenants.toml"), text).expect("the directory is there");
     }
 
     pub fn enrol(&self, node: &str) -> Result<String> {

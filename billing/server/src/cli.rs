@@ -62,7 +62,8 @@ pub enum LogFormat {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Run the service: take collectors' deliveries, close hours, answer HTTP
+    /// Run the service: take collectors' deliveries, close hours, answer HTTP; edits of tenants.toml and prices.toml hold
+    /// without a restart
     Serve,
     /// Run the embedded ClickHouse apart, to be shared by several services
     Engine(engine::Options),

@@ -109,8 +109,10 @@ pub async fn explain(
         Err(ReportError::NoData(_)) => return Err(unknown()),
         other => other?,
     };
-    let statement =
-        bill.tenants.into_iter().find(|s| s.number == number && may_see(&s.tenant.id)).ok_or_else(unknown)?;
+    // What is nobody's stands on the platform's statement.
+    let nobodys = (bill.platform.number == number).then(|| bill.platform.unattributed_statement());
+    let mut statements = bill.tenants.into_iter().chain(nobodys);
+    let statement = statements.find(|s| s.number == number && may_see(&s.tenant.id)).ok_or_else(unknown)?;
     let line = statement.lines.iter().find(|l| l.number == line).ok_or_else(unknown)?.clone();
     let owners = reader.owners(period.window()).await?;
     let usage = reader.line_hours(&line.key, period.window()).await?;

@@ -61,7 +61,9 @@ impl Unmapped {
 }
 
 /// What a group is grouped by.
-type GroupKey = (OwnerKind, &'static str, String);
+///
+/// In a tie the order is by kind, attribute and value.
+type GroupKey = (&'static str, &'static str, String);
 
 /// Finds what no rule of `tenants` catches.
 pub fn unmapped(
@@ -71,8 +73,7 @@ pub fn unmapped(
     tenants: &Tenants,
 ) -> Unmapped {
     let mut apart = Apart { ghost: devices.iter().map(|d| d.ghost).sum(), ..Apart::default() };
-    let mut groups: BTreeMap<(i32, &'static str, String), (GroupKey, Catch, BTreeSet<String>)> =
-        BTreeMap::new();
+    let mut groups: BTreeMap<GroupKey, (Catch, BTreeSet<String>)> = BTreeMap::new();
     for row in usage {
         let owner = owners.get(&row.workload);
         match tenants.resolve(owner, Site::of(row), row.segment.start_ms).by {
@@ -87,22 +88,20 @@ pub fn unmapped(
             }
             MatchedBy::Rule(_) | MatchedBy::Attribute(_) => continue,
         }
-        let Some((kind, attribute, value)) = owner.and_then(telling) else {
+        let Some(key) = owner.and_then(telling) else {
             apart.nameless.take(row);
             continue;
         };
-        let entry = groups
-            .entry((kind as i32, attribute, value.clone()))
-            .or_insert_with(|| ((kind, attribute, value), Catch::default(), BTreeSet::new()));
-        entry.1.take(row);
-        entry.2.insert(row.cluster.clone());
+        let (catch, clusters) = groups.entry(key).or_default();
+        catch.take(row);
+        clusters.insert(row.cluster.clone());
     }
     let mut ranked: Vec<_> = groups.into_iter().collect();
-    ranked.sort_by(|(a_key, a), (b_key, b)| (b.1.held, a_key).cmp(&(a.1.held, b_key)));
+    ranked.sort_by(|(a_key, a), (b_key, b)| (b.0.held, a_key).cmp(&(a.0.held, b_key)));
     let mut proposed = BTreeSet::new();
     let groups = ranked
         .into_iter()
-        .map(|(_, (key, catch, clusters))| group(key, catch, clusters, tenants, &mut proposed))
+        .map(|(key, (catch, clusters))| group(key, catch, clusters, tenants, &mut proposed))
         .collect();
     let held = usage.iter().map(|row| row.held).sum();
     Unmapped { groups, apart, held, no_rules: tenants.rules().is_empty() }
@@ -123,9 +122,10 @@ fn telling(owner: &Owner) -> Option<GroupKey> {
     let named = order.iter().find_map(|attribute| {
         let value = owner.attributes.get(*attribute).filter(|value| !value.is_empty())?;
         let value = if *attribute == key::IMAGE { any_tag(value) } else { value.clone() };
-        Some((owner.kind, *attribute, value))
+        Some((kind_name(owner.kind), *attribute, value))
     });
-    let evidence = || (!owner.evidence.is_empty()).then(|| (owner.kind, "cgroup", owner.evidence.clone()));
+    let evidence =
+        || (!owner.evidence.is_empty()).then(|| (kind_name(owner.kind), "cgroup", owner.evidence.clone()));
     named.or_else(evidence)
 }
 
@@ -156,14 +156,14 @@ fn group(
         rule.push_str(&format!("[[tenant]]\nid = {}\n\n", text(&tenant)));
     }
     // A namespace, an account, a unit or a virtual machine is of one kind; users and images are of several.
-    let of_kind = [key::USER, key::UID, key::IMAGE].contains(&attribute) && kind_name(kind) != "unknown";
-    let kind_words = if of_kind { format!("kind = {}, ", text(kind_name(kind))) } else { String::new() };
+    let of_kind = [key::USER, key::UID, key::IMAGE].contains(&attribute) && kind != "unknown";
+    let kind_words = if of_kind { format!("kind = {}, ", text(kind)) } else { String::new() };
     rule.push_str(&format!(
         "[[rule]]\ntenant = {}\nmatch = {{ {kind_words}{attribute} = {} }}\n",
         text(&tenant),
         text(&value)
     ));
-    Group { kind: kind_name(kind), attribute, value, catch, clusters, tenant, rule }
+    Group { kind, attribute, value, catch, clusters, tenant, rule }
 }
 
 /// A tenant's id made of a value: what isn't plain becomes a dash.

@@ -135,6 +135,7 @@ fn key_of(slice: &UsageSlice, owner: u32, batch: &Batch) -> Option<UsageKey> {
         quality: slice.held_quality,
         busy_kind: slice.busy_kind,
         busy_quality: slice.busy_quality,
+        unwatched: slice.resident_ms.is_none() && slice.allocated_ms.unwrap_or(0) > 0,
     })
 }
 

@@ -26,9 +26,11 @@ pub fn statement(statement: &Statement) -> String {
     let tenant = &statement.tenant;
     let cost_centres = words::cost_centres(&statement.cost_centres, statement.context.period.zone());
     let cost_centres = cost_centres.map_or_else(String::new, |c| format!("   cost centre {c}"));
-    let last = if statement.last { format!("   {}", words::LAST_STATEMENT) } else { String::new() };
-    let whose = format!("   {} ({}){cost_centres}{last}", tenant.name, statement.path);
+    let whose = format!("   {} ({}){cost_centres}", tenant.name, statement.path);
     let mut out = heading(&statement.number, &whose, &statement.context);
+    if statement.last {
+        paragraph(&mut out, words::LAST_STATEMENT);
+    }
     out.push_str(&lines_table(statement));
     out.push_str(&sums(&statement.totals, &statement.currency));
     let priced = if statement.totals.unpriced_lines == 0 { "" } else { ", priced lines" };

@@ -94,6 +94,7 @@ impl Reader {
             .param("share_den", key.share.den)
             .param("quality", key.quality as i32)
             .param("busy_quality", key.busy_quality as i32)
+            .param("unwatched", key.unwatched)
             .fetch_all()
             .await
             .doing("read the hours of a line")?;

@@ -27,6 +27,7 @@ pub(super) struct UsageFound {
     quality: u8,
     busy_kind: u8,
     busy_quality: u8,
+    unwatched: bool,
     natural: i64,
     held: i64,
     busy: i64,
@@ -52,8 +53,7 @@ impl From<UsageFound> for UsageTotal {
             busy_kind: BusyKind::try_from(i32::from(row.busy_kind)).unwrap_or(BusyKind::Unspecified),
             busy_quality: Quality::try_from(i32::from(row.busy_quality)).unwrap_or(Quality::Unspecified),
             natural_ms: row.natural,
-            // Every row of this wire version was made by a collector that was watching.
-            observed_ms: row.natural,
+            observed_ms: if row.unwatched { 0 } else { row.natural },
             held: NanoGpuHours(row.held),
             busy: NanoGpuHours(row.busy),
             unknown: NanoGpuHours(row.unknown),

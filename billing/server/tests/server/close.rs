@@ -96,6 +96,37 @@ async fn a_device_reported_twice_is_counted_once_and_marked() {
 }
 
 #[tokio::test]
+async fn what_only_a_scheduler_saw_is_a_line_of_its_own_and_unobserved() {
+    let store = store().await;
+    let mut batches = full_hour(7);
+    for (minute, batch) in batches.iter_mut().enumerate() {
+        let slice = &mut batch.usage[0];
+        slice.allocated_ms = Some(60_000);
+        match minute / 20 {
+            // Used; then given and left alone; then nobody was there to see.
+            0 => {}
+            1 => (slice.resident_ms, slice.busy_ms) = (Some(0), Some(0)),
+            _ => (slice.resident_ms, slice.busy_ms) = (None, None),
+        }
+    }
+    append(&store, &batches).await;
+    let (usage, devices) = totals(&store).await;
+    let prices = billing::price::PriceBook::empty();
+    let tenants = billing::tenant::Tenants::empty();
+    let owners = store.reader().owners(Window::hour_of(HOUR)).await.expect("owners");
+    let usd = billing::money::Currency::parse("USD").expect("a currency");
+    let rated = billing::rating::rate(&usage, &devices, &owners, &tenants, &prices, &usd).expect("rates");
+    let [tenant] = &rated.tenants.values().collect::<Vec<_>>()[..] else { panic!("one tenant") };
+    let lines: Vec<_> = tenant
+        .lines
+        .iter()
+        .map(|l| (l.natural_ms / 60_000, l.observed_percent(), billing::words::line_quality(&l.key)))
+        .collect();
+    let quality = |text: &str| text.to_string();
+    assert_eq!(lines, [(40, 100, quality("measured")), (20, 0, quality("measured (scheduler record)"))]);
+}
+
+#[tokio::test]
 async fn a_silent_device_keeps_counting_as_unobserved() {
     let store = store().await;
     append(&store, &full_hour(7)[..30]).await;
@@ -116,7 +147,7 @@ type Minute = (Held, u64, u64, u64);
 fn minute() -> impl Strategy<Value = Minute> {
     (
         prop::collection::vec(
-            (prop::option::weighted(0.9, 0..6u32), 0..3u8, prop::option::weighted(0.8, 0..20_000u64)),
+            (prop::option::weighted(0.9, 0..6u32), 0..4u8, prop::option::weighted(0.8, 0..20_000u64)),
             0..4,
         ),
         prop_oneof![Just(60_000u64), 0..60_000u64],
@@ -146,6 +177,10 @@ fn batches() -> impl Strategy<Value = Vec<Batch>> {
                     s.allocated_ms = Some(len as u64 / 2);
                     s.energy_mj = Some(energy);
                     s.memory_byte_ms = Some(energy << 20);
+                }
+                if mode == 3 {
+                    // Held on a scheduler's record alone.
+                    (s.allocated_ms, s.resident_ms, s.busy_ms) = (Some(len as u64), None, None);
                 }
                 out.usage.push(s);
             }
@@ -190,8 +225,8 @@ async fn sql_and_oracle_give_the_same_digits() {
         let want_devices: Vec<DeviceTotal> = want.devices.iter().map(|d| d.total.clone()).collect();
         assert_eq!(devices, want_devices, "case {case}");
         // The oracle's rows are finer by MIG instance, which the sums of a period don't tell apart.
-        let sums = |rows: &mut dyn Iterator<Item = (i64, u128, [i64; 5], u128)>| {
-            let mut by = std::collections::BTreeMap::<(i64, u128), ([i64; 5], u128)>::new();
+        let sums = |rows: &mut dyn Iterator<Item = (i64, u128, [i64; 6], u128)>| {
+            let mut by = std::collections::BTreeMap::<(i64, u128), ([i64; 6], u128)>::new();
             for (start, workload, values, memory) in rows {
                 let sum = by.entry((start, workload)).or_default();
                 for (sum, value) in sum.0.iter_mut().zip(values) {
@@ -205,15 +240,16 @@ async fn sql_and_oracle_give_the_same_digits() {
             (
                 u.segment.start_ms,
                 u.workload.0,
-                [u.natural_ms, u.held.0, u.busy.0, u.unknown.0, u.energy_mj],
+                [u.natural_ms, u.observed_ms, u.held.0, u.busy.0, u.unknown.0, u.energy_mj],
                 u.memory_byte_ms,
             )
         }));
         let wanted = sums(&mut want.usage.iter().map(|u| {
+            let observed_ms = if u.key.unwatched { 0 } else { u.natural_ms };
             (
                 u.segment.start_ms,
                 u.key.workload.0,
-                [u.natural_ms, u.held.0, u.busy.0, u.unknown.0, u.energy_mj],
+                [u.natural_ms, observed_ms, u.held.0, u.busy.0, u.unknown.0, u.energy_mj],
                 u.memory_byte_ms,
             )
         }));

@@ -54,6 +54,32 @@ fn a_wrong_key_is_named_with_its_file() {
 }
 
 #[test]
+fn tenants_are_checked_with_their_rules_and_their_currency() {
+    let config = configuration("tenants", "");
+    let write = |text: &str| std::fs::write(config.with_file_name("tenants.toml"), text).expect("written");
+    let rules = "[[rule]]\ntenant = \"a\"\nmatch = { label = { team = \"a\" } }\n\
+        [[rule]]\ntenant = \"b\"\nmatch = { namespace = \"b\" }\n";
+    write(&format!("[[tenant]]\nid = \"a\"\nends = 2020-01-01\n[[tenant]]\nid = \"b\"\n{rules}"));
+    let output = slicemeter(&config, &["tenants", "check"]);
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert_eq!(output.status.code(), Some(0), "{said}");
+    assert!(
+        said.contains("a  ended 2020-01-01") && said.contains("rule 1: label team = \"a\" -> a"),
+        "{said}"
+    );
+    assert!(
+        said.contains("note: rule 1 looks only at what users choose and is tried before rule 2"),
+        "{said}"
+    );
+
+    write("[[tenant]]\nid = \"a\"\ncurrency = \"EUR\"\n");
+    let output = slicemeter(&config, &["check-config"]);
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{said}");
+    assert!(said.contains("tenants.toml:1: currency of tenant a is EUR and the service's is USD"), "{said}");
+}
+
+#[test]
 fn the_example_configuration_is_a_configuration() {
     let example = Path::new(env!("CARGO_MANIFEST_DIR")).join("slicemeter.example.toml");
     server::config::load(&example).expect("the example loads");
