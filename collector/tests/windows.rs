@@ -130,12 +130,17 @@ impl Story {
     }
 
     fn begin_after(before: Before) -> Self {
+        Self::begin_cut(before, None)
+    }
+
+    fn begin_cut(before: Before, layout: Option<Vec<u32>>) -> Self {
         let clock = ManualClock::at(T0);
         let maker = Maker::new("c".into(), "n".into(), "b".into(), Incarnation(1));
         let mut engine =
             Engine::new(Arc::new(clock.clone()), Sample::default().cadence(), BusySource::default(), maker);
         engine.sampler.resume_from(before);
-        let mut story = Self { source: Scripted::new(&clock), clock, engine, batches: Vec::new() };
+        let source = Scripted { layout, ..Scripted::new(&clock) };
+        let mut story = Self { source, clock, engine, batches: Vec::new() };
         story.tick();
         story
     }
@@ -284,4 +289,18 @@ fn a_reboot_is_downtime_up_to_the_boot_and_unobserved_from_there_to_the_first_re
     let gaps: i64 = batches.iter().flat_map(|b| &b.gaps).map(|g| g.end_ms - g.start_ms).sum();
     assert_eq!(gaps, T0 - booted_ms);
     assert!(windows.len() < 30, "a long gap is cut no finer than the ledger needs: {}", windows.len());
+}
+
+#[test]
+fn a_node_that_boots_into_another_layout_has_the_new_one_from_the_first_reading_on() {
+    let until_ms = [("GPU-1".to_owned(), T0 - 3_600_000)].into();
+    let before = Before { until_ms, rebooted_ms: Some(T0 - 60_000) };
+    let mut story = Story::begin_cut(before, Some(vec![5, 6]));
+    story.pass(60);
+    let (windows, batches) = story.end();
+    let seen: Vec<_> = windows.iter().filter(|w| w.observed_ms > 0).collect();
+    assert!(seen.iter().all(|w| w.instances.iter().map(|i| i.gpu_instance).eq([5, 6])), "{seen:#?}");
+    assert_eq!(observed(&windows), 60_000, "booting isn't a change of layout: nothing of it is unavailable");
+    let held: u64 = batches.iter().flat_map(|b| &b.usage).map(|u| u.resident_ms.expect("known")).sum();
+    assert_eq!(held, 60_000);
 }

@@ -47,6 +47,16 @@ fn a_blank_is_unknown_and_is_summed_with_nothing() {
 }
 
 #[test]
+fn a_context_without_memory_has_managed_memory_that_is_unknown_and_not_zero() {
+    let mut scenario = node(&["h200"]);
+    scenario.processes = vec![Process::new(1, 0).uid(1).busy(60.0).memory_mib(0.0)];
+    let hour = hour(&scenario, None);
+    let rows: Vec<_> = hour.batches.iter().flat_map(|b| &b.usage).filter(|row| row.owner.is_some()).collect();
+    assert!(!rows.is_empty() && rows.iter().all(|row| row.memory_byte_ms.is_none()), "{rows:?}");
+    assert!((hour.of("uid-1").busy - 0.6).abs() < 0.01, "what else is known of it stays known");
+}
+
+#[test]
 fn a_process_on_two_lists_has_its_memory_once() {
     let mut scenario = node(&["l40s"]);
     let mut both = Process::new(4242, 0).uid(1).busy(10.0).memory_mib(500.0);
