@@ -159,12 +159,15 @@ pub fn matched_by(by: &MatchedBy, tenants: &Tenants, period: &Period) -> String 
     let date = |at_ms| crate::instant::local(at_ms, period.zone()).format("%Y-%m-%d %H:%M").to_string();
     match by {
         MatchedBy::Rule(number) => match tenants.rules().get(number - 1) {
-            Some(rule) => format!(
-                "rule {number}: {} ({} to {})",
-                rule.describe(),
-                rule.from_ms.map_or_else(|| "always".into(), date),
-                rule.to_ms.map_or_else(|| "for ever".into(), date),
-            ),
+            Some(rule) => {
+                let holds = match (rule.from_ms, rule.to_ms) {
+                    (None, None) => "always".to_owned(),
+                    (Some(from_ms), None) => format!("from {}", date(from_ms)),
+                    (None, Some(to_ms)) => format!("up to {}", date(to_ms)),
+                    (Some(from_ms), Some(to_ms)) => format!("{} to {}", date(from_ms), date(to_ms)),
+                };
+                format!("rule {number}: {} ({holds})", rule.describe())
+            }
             None => format!("rule {number} of another version"),
         },
         MatchedBy::Attribute(attribute) => format!("no rules are written; {attribute} names the tenant"),

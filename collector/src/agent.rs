@@ -337,7 +337,7 @@ impl Agent {
         );
         let stale_after_boot_ms =
             self.clock.boot_ms() + STALE_PERIODS * self.config.sample.cadence().gauges_ms;
-        self.published.set(Snapshot { own, dcgm, not_ready, stale_after_boot_ms });
+        self.published.publish(Snapshot { own, dcgm, not_ready, stale_after_boot_ms });
     }
 
     /// The unfinished window goes to the spool; it is shipped after the next start.

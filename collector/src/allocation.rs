@@ -6,11 +6,12 @@
 //! `owners`, the full record of an owner of which a process's cgroup tells only the id. The law: what is published is
 //! what the scheduler said, no end is made up, and `known_until_ms` says how far its word reaches.
 
+use crate::latest::Latest;
 use schema::owner::{Owner, OwnerKind};
 use schema::share::Share;
 use schema::window::Window;
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 /// A device in the words a scheduler has for it.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -142,21 +143,8 @@ pub struct OutOfUse {
     pub reason: String,
 }
 
-/// Where a witness leaves its latest word; clones share it.
-#[derive(Debug, Clone, Default)]
-pub struct Board(Arc<Mutex<Arc<Allocations>>>);
-
-impl Board {
-    /// Puts up a whole new word.
-    pub fn publish(&self, allocations: Allocations) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Arc::new(allocations);
-    }
-
-    /// The latest word; empty with `known_until_ms` 0 before the first.
-    pub fn current(&self) -> Arc<Allocations> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
-    }
-}
+/// Where a witness leaves its latest word; clones share it. Empty with `known_until_ms` 0 before the first.
+pub type Board = Latest<Allocations>;
 
 #[cfg(test)]
 mod tests {
@@ -201,13 +189,5 @@ mod tests {
             None,
             "a job that ended as it began held nothing"
         );
-    }
-
-    #[test]
-    fn a_board_shows_the_latest_word_to_every_clone() {
-        let board = Board::default();
-        assert_eq!(board.clone().current().known_until_ms, 0);
-        board.clone().publish(Allocations { source: "slurm", known_until_ms: 5, ..Allocations::default() });
-        assert_eq!((board.current().source, board.current().known_until_ms), ("slurm", 5));
     }
 }

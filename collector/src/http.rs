@@ -29,11 +29,11 @@ pub fn router(published: Published, clock: Arc<dyn Clock>) -> Router {
 }
 
 async fn own(State(served): State<Served>) -> Response {
-    page(served.published.get().own.clone())
+    page(served.published.current().own.clone())
 }
 
 async fn dcgm(State(served): State<Served>) -> Response {
-    page(served.published.get().dcgm.clone())
+    page(served.published.current().dcgm.clone())
 }
 
 fn page(text: String) -> Response {
@@ -42,7 +42,7 @@ fn page(text: String) -> Response {
 
 /// Ready means that data is fresh and whole; otherwise the answer says what isn't, a line each.
 async fn readyz(State(served): State<Served>) -> Response {
-    let snapshot = served.published.get();
+    let snapshot = served.published.current();
     let mut reasons = snapshot.not_ready.clone();
     if served.clock.boot_ms() > snapshot.stale_after_boot_ms {
         reasons

@@ -19,6 +19,10 @@ pub mod owner;
 
 mod command;
 
+pub mod latest;
+
+pub mod polled;
+
 pub mod mps;
 
 pub mod allocation;

@@ -1,16 +1,17 @@
 //! What MPS control daemons say of their clients: who they are where the driver lists only the server, and which part of
 //! the device's threads each may use, which is the share that it holds.
 //!
-//! [`Witness`] asks in a thread of its own; [`WithMps`] puts its word beside an owner look-up. The tick waits for neither.
+//! A [`Witness`] asks in a thread of its own; [`WithMps`] puts its word beside an owner look-up. The tick waits for neither.
 
 mod answers;
 mod lookup;
 mod witness;
 
 pub use lookup::WithMps;
-pub use witness::{Settings, Witness};
+pub use witness::{Settings, render, start};
 
-use std::sync::{Arc, PoisonError, RwLock};
+use crate::latest::Latest;
+use crate::polled::Polled;
 
 /// A client that a control daemon knows.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -25,17 +26,8 @@ pub struct Client {
     pub server_percent: Option<u32>,
 }
 
-/// The latest word; clones share it.
-#[derive(Debug, Clone, Default)]
-pub struct Clients(Arc<RwLock<Arc<Vec<Client>>>>);
+/// The latest word: all clients of all daemons.
+pub type Clients = Latest<Vec<Client>>;
 
-impl Clients {
-    /// All clients of all daemons as of the last answer.
-    pub fn current(&self) -> Arc<Vec<Client>> {
-        self.0.read().unwrap_or_else(PoisonError::into_inner).clone()
-    }
-
-    fn publish(&self, clients: Vec<Client>) {
-        *self.0.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(clients);
-    }
-}
+/// The thread that asks.
+pub type Witness = Polled<Vec<Client>>;

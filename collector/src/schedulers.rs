@@ -106,10 +106,10 @@ impl Schedulers {
         }
         let thread = |asked| move |source| StartError::Thread { asked, source };
         if let Some(mps) = &config.mps {
-            schedulers.mps = Some(mps::Witness::start(mps.settings()).map_err(thread("[mps]"))?);
+            schedulers.mps = Some(mps::start(mps.settings()).map_err(thread("[mps]"))?);
         }
         if let Some(dcgm) = &config.dcgm {
-            schedulers.dcgm = Some(dcgm::Witness::start(dcgm.settings()).map_err(thread("[dcgm]"))?);
+            schedulers.dcgm = Some(dcgm::start(dcgm.settings()).map_err(thread("[dcgm]"))?);
         }
         if let Some(containers) = &config.containers {
             let settings = containers.settings(schedulers.kubernetes.is_none());
@@ -160,13 +160,13 @@ impl Schedulers {
         let aliases = self.kubernetes.is_none();
         let noticed = Noticed::new(procfs, register, aliases, Arc::new(|| SystemClock.wall_ms()));
         let claims = JobClaims::new(noticed, config.owner.procfs.clone(), board);
-        let clients = self.mps.as_ref().map(|witness| witness.clients().clone());
+        let clients = self.mps.as_ref().map(|witness| witness.latest().clone());
         WithMps::new(claims, config.owner.procfs.clone(), clients)
     }
 
     /// Readings with the evidence of a DCGM exporter.
     pub fn source<S: Source>(&self, inner: S) -> WithDcgm<S> {
-        WithDcgm::new(inner, self.dcgm.as_ref().map(|witness| witness.evidence().clone()))
+        WithDcgm::new(inner, self.dcgm.as_ref().map(|witness| witness.latest().clone()))
     }
 
     /// Tells the witnesses what devices there are: shares of memory need their size.
@@ -223,12 +223,8 @@ impl Schedulers {
         if let Some((witness, _)) = &self.slurm {
             page.push_str(&witness.health().render(node));
         }
-        if let Some(witness) = &self.mps {
-            page.push_str(&witness.render(node));
-        }
-        if let Some(witness) = &self.dcgm {
-            page.push_str(&witness.render(node));
-        }
+        page.extend(self.mps.iter().map(|witness| mps::render(witness, node)));
+        page.extend(self.dcgm.iter().map(|witness| dcgm::render(witness, node)));
         if let Some(witness) = &self.containers {
             page.push_str(&witness.health().render(node));
         }

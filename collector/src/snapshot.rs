@@ -1,6 +1,6 @@
 //! What scrapes are answered from: pages rendered once a tick and swapped in whole, so that no scrape waits for NVML.
 
-use std::sync::{Arc, PoisonError, RwLock};
+use crate::latest::Latest;
 
 /// Pages and state as of one tick.
 #[derive(Debug, Clone, Default)]
@@ -16,17 +16,4 @@ pub struct Snapshot {
 }
 
 /// The current snapshot; clones share it.
-#[derive(Debug, Clone, Default)]
-pub struct Published(Arc<RwLock<Arc<Snapshot>>>);
-
-impl Published {
-    /// The latest.
-    pub fn get(&self) -> Arc<Snapshot> {
-        self.0.read().unwrap_or_else(PoisonError::into_inner).clone()
-    }
-
-    /// Replaces it.
-    pub fn set(&self, snapshot: Snapshot) {
-        *self.0.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(snapshot);
-    }
-}
+pub type Published = Latest<Snapshot>;

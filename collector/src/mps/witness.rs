@@ -2,13 +2,10 @@
 //! then, and the readiness page says why.
 
 use super::answers::{devices, percent, pids};
-use super::{Client, Clients};
+use super::{Client, Witness};
 use crate::command::{Call, CommandError};
-use crate::metrics::text::Text;
+use crate::polled::{Polled, Round};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::mpsc::{self, RecvTimeoutError};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 /// What one answer may weigh.
@@ -27,87 +24,35 @@ pub struct Settings {
     pub deadline: Duration,
 }
 
-#[derive(Debug, Default)]
-struct Health {
-    answers: AtomicU64,
-    failures: AtomicU64,
-    last_error: Mutex<Option<String>>,
+/// Starts asking.
+///
+/// # Errors
+/// The thread can't be started.
+pub fn start(settings: Settings) -> std::io::Result<Witness> {
+    Polled::start("mps", settings.period, move || ask_all(&settings))
 }
 
-/// The thread; it ends soon after this is dropped.
-pub struct Witness {
-    clients: Clients,
-    health: Arc<Health>,
-    _running: mpsc::Sender<()>,
+/// Its metrics: `slicemeter_mps_*`.
+pub fn render(witness: &Witness, node: &str) -> String {
+    let answers = ("slicemeter_mps_answers_total", "Rounds in which a control daemon answered.");
+    witness.render(node, answers, ("slicemeter_mps_failures_total", "Rounds in which one didn't."))
 }
 
-impl Witness {
-    /// Starts asking.
-    ///
-    /// # Errors
-    /// The thread can't be started.
-    pub fn start(settings: Settings) -> std::io::Result<Self> {
-        let clients = Clients::default();
-        let health = Arc::new(Health::default());
-        let (running, ended) = mpsc::channel();
-        let (board, kept) = (clients.clone(), health.clone());
-        std::thread::Builder::new().name("mps".into()).spawn(move || {
-            loop {
-                board.publish(ask_all(&settings, &kept));
-                if ended.recv_timeout(settings.period) == Err(RecvTimeoutError::Disconnected) {
-                    return;
-                }
-            }
-        })?;
-        Ok(Self { clients, health, _running: running })
-    }
-
-    /// Where its word is found.
-    pub fn clients(&self) -> &Clients {
-        &self.clients
-    }
-
-    /// Why the last question failed; `None` where none did.
-    pub fn last_error(&self) -> Option<String> {
-        self.health.last_error.lock().unwrap_or_else(PoisonError::into_inner).clone()
-    }
-
-    /// Its metrics: `slicemeter_mps_*`.
-    pub fn render(&self, node: &str) -> String {
-        let mut text = Text::default();
-        let families = [
-            (
-                "slicemeter_mps_answers_total",
-                "Rounds in which a control daemon answered.",
-                &self.health.answers,
-            ),
-            ("slicemeter_mps_failures_total", "Rounds in which one didn't.", &self.health.failures),
-        ];
-        for (name, help, count) in families {
-            text.family(name, "counter", help);
-            text.sample(&[("node", node)], count.load(Ordering::Relaxed));
-        }
-        text.finish()
-    }
-}
-
-fn ask_all(settings: &Settings, health: &Health) -> Vec<Client> {
-    let mut all = Vec::new();
-    let mut failed = None;
+fn ask_all(settings: &Settings) -> Round<Vec<Client>> {
+    let mut round = Round::<Vec<Client>>::default();
     for directory in &settings.pipe_directories {
         match of_daemon(settings, directory) {
             Ok(clients) => {
-                health.answers.fetch_add(1, Ordering::Relaxed);
-                all.extend(clients);
+                round.answers += 1;
+                round.said.extend(clients);
             }
             Err(error) => {
-                health.failures.fetch_add(1, Ordering::Relaxed);
-                failed = Some(format!("{}: {error}", directory.display()));
+                round.failures += 1;
+                round.error = Some(format!("{}: {error}", directory.display()));
             }
         }
     }
-    *health.last_error.lock().unwrap_or_else(PoisonError::into_inner) = failed;
-    all
+    round
 }
 
 fn of_daemon(settings: &Settings, directory: &Path) -> Result<Vec<Client>, CommandError> {

@@ -77,13 +77,13 @@ pub(crate) fn price(explained: &Explained, statement: &Statement) -> String {
     let date = |at_ms| local(at_ms, zone).format("%Y-%m-%d %H:%M").to_string();
     match &explained.price {
         Some(entry) => format!(
-            "Price: {} {} a GPU-hour, entry {:?} for {:?}, from {} to {}, prices v{}.",
+            "Price: {} {} a GPU-hour, entry {:?} for {:?}, from {} {}, prices v{}.",
             statement.currency.code(),
             entry.per_gpu_hour,
             entry.id,
             entry.model,
             date(entry.from_ms),
-            entry.to_ms.map_or_else(|| "further notice".into(), date),
+            entry.to_ms.map_or_else(|| "until further notice".into(), |to_ms| format!("to {}", date(to_ms))),
             statement.context.prices.number,
         ),
         None => {
