@@ -2,9 +2,7 @@
 
 use chrono::{DateTime, Days, NaiveDate, NaiveDateTime, TimeDelta, TimeZone};
 use chrono_tz::Tz;
-
-/// Change instants lie on whole quarter hours, because raw windows are cut there and so never straddle one.
-pub const QUARTER_MS: i64 = 900_000;
+use schema::units::QUARTER_MS;
 
 /// Why a text isn't an instant.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -45,6 +43,7 @@ pub fn parse(text: &str, zone: Tz) -> Result<i64, InstantError> {
         let only = zone.from_local_datetime(&local).single();
         only.ok_or_else(|| InstantError::ClockChange { text: text.into(), zone })?.timestamp_millis()
     };
+    // Raw windows are cut there and so never straddle a change.
     if at_ms % QUARTER_MS != 0 {
         return Err(InstantError::NotAQuarterHour(text.into()));
     }

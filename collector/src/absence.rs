@@ -4,6 +4,7 @@
 //! Where the kernel's boot id is another than then, a reboot lies in the gap: up to it the node is held to have been
 //! down, whatever a scheduler says, and from it on nobody watched.
 
+use crate::replace::replace;
 use schema::wire::Batch;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -74,9 +75,7 @@ impl Absence {
             return Ok(());
         }
         let text = serde_json::to_vec(&self.kept).map_err(std::io::Error::other)?;
-        let new = self.file.with_extension("new");
-        std::fs::write(&new, text)?;
-        std::fs::rename(&new, &self.file)
+        replace(&self.file, &text)
     }
 }
 

@@ -9,14 +9,12 @@ mod numa;
 use crate::owner::OwnerRecord;
 use crate::slice::Closed;
 use schema::id::WorkloadId;
+use schema::units::QUARTER_MS;
 use schema::window::Window;
 use schema::wire;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-
-/// No row crosses a quarter hour.
-const QUARTER_MS: i64 = 900_000;
 
 /// A reading that is older than this many periods says nothing of the time since.
 const GAP_PERIODS: i64 = 3;

@@ -17,7 +17,11 @@ pub mod dcgm;
 
 pub mod owner;
 
+mod causes;
+
 mod command;
+
+mod replace;
 
 pub mod latest;
 

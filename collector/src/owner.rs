@@ -1,6 +1,7 @@
 //! Whose a process is: the seam between a PID and an owner record.
 
 mod cgroup;
+pub(crate) mod environ;
 mod identity;
 mod passwd;
 mod person;

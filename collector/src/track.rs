@@ -22,14 +22,11 @@ use crate::owner::OwnerLookup;
 use crate::reading::{Field, Gauges, Identity, Instance};
 use crate::slice::{self, Carry, Closed, Slice, State};
 use residency::{Resident, Stay};
-use schema::units::HOUR_MS;
+use schema::units::{HOUR_MS, QUARTER_MS};
 use schema::wire::Reason;
 use shape::{boundaries, shape};
 use span::Span;
 use std::sync::Arc;
-
-/// No row straddles a quarter hour: billing zones and prices change on them.
-const QUARTER_MS: i64 = HOUR_MS / 4;
 
 /// A reading later than this many periods after the last says nothing of the time in between.
 const GAP_PERIODS_X10: i64 = 25;

@@ -5,6 +5,9 @@ use serde::{Deserialize, Serialize};
 /// Milliseconds in an hour.
 pub const HOUR_MS: i64 = 3_600_000;
 
+/// Milliseconds in a quarter of an hour: zones, prices and mappings change on one, so that no row straddles it.
+pub const QUARTER_MS: i64 = HOUR_MS / 4;
+
 /// Nano-GPU-hours in one GPU-hour: quantities on a bill carry 9 decimals.
 pub const NANO_PER_GPU_HOUR: i64 = 1_000_000_000;
 

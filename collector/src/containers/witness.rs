@@ -5,6 +5,7 @@ use super::ask::{Answer, AskError, ask};
 use super::health::Health;
 use super::register::{Asked, Register};
 use super::sockets::{Pauses, Socket, sockets};
+use crate::causes::chain;
 use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -158,11 +159,5 @@ impl Asking {
 }
 
 fn said(socket: &Socket, error: &AskError) -> String {
-    let mut text = format!("{}: {error}", socket.path.display());
-    let mut next = std::error::Error::source(error);
-    while let Some(cause) = next {
-        text = format!("{text}: {cause}");
-        next = cause.source();
-    }
-    text
+    format!("{}: {}", socket.path.display(), chain(error))
 }

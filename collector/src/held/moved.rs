@@ -35,10 +35,11 @@ impl Whereabouts {
 
 /// The schedulers' words with such slots on the device where their holder is, and how many they are.
 pub fn to_processes(slices: &[Closed], said: &[Arc<Allocations>]) -> (Vec<Arc<Allocations>>, u64) {
-    let whereabouts = Whereabouts::of(slices, said);
-    if whereabouts.mps.is_empty() {
+    let is_mps = |slice: &Closed| slice.usage.iter().any(|(row, ..)| row.sharing() == Sharing::Mps);
+    if !slices.iter().any(is_mps) {
         return (said.to_vec(), 0);
     }
+    let whereabouts = Whereabouts::of(slices, said);
     let mut count = 0;
     let moved = said.iter().map(|word| {
         let targets: Vec<Option<String>> =

@@ -6,6 +6,7 @@
 
 use super::device_id::DeviceRef;
 use super::holds::Part;
+use crate::replace::replace;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -102,9 +103,7 @@ impl KeptFile {
         if self.content.holds != holds {
             let content = Content { boot_id: self.content.boot_id.clone(), holds };
             let text = serde_json::to_vec(&content).map_err(std::io::Error::other)?;
-            let new = self.file.with_extension("new");
-            std::fs::write(&new, text)?;
-            std::fs::rename(&new, &self.file)?;
+            replace(&self.file, &text)?;
             self.content = content;
         }
         Ok(over as u64)

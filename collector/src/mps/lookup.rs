@@ -2,15 +2,13 @@
 //! lower what the server allows: what it gives up it doesn't hold.
 
 use super::Clients;
+use super::answers::percent;
 use crate::attribution::MpsClient;
-use crate::owner::{OwnerLookup, ProcessOwner};
+use crate::owner::{OwnerLookup, ProcessOwner, environ};
 use std::collections::HashMap;
-use std::io::Read;
 use std::path::PathBuf;
 
-/// What of an environment is read.
-const ENVIRON_BYTES_MAX: u64 = 1 << 20;
-const LIMIT: &[u8] = b"CUDA_MPS_ACTIVE_THREAD_PERCENTAGE=";
+const LIMIT: &str = "CUDA_MPS_ACTIVE_THREAD_PERCENTAGE";
 
 /// Owners of `inner`, with what control daemons say of clients; without daemons it says nothing.
 pub struct WithMps<L> {
@@ -36,14 +34,8 @@ impl<L: OwnerLookup> WithMps<L> {
         if let Some((_, limit)) = self.limits.get(&pid).filter(|(ticks, _)| *ticks == start_ticks) {
             return *limit;
         }
-        let mut environ = Vec::new();
-        let file = std::fs::File::open(self.procfs.join(format!("{pid}/environ")));
-        let read = file.and_then(|file| file.take(ENVIRON_BYTES_MAX).read_to_end(&mut environ));
-        let entry = |entry: &[u8]| {
-            let value = std::str::from_utf8(entry.strip_prefix(LIMIT)?).ok()?;
-            super::answers::percent(value)
-        };
-        let limit = read.ok().and_then(|_| environ.split(|byte| *byte == 0).find_map(entry));
+        let own = environ::read(&self.procfs, pid);
+        let limit = own.and_then(|all| percent(environ::value(&all, LIMIT)?));
         self.limits.insert(pid, (start_ticks, limit));
         limit
     }

@@ -2,6 +2,7 @@
 
 use super::credential::{Enrolment, enrol};
 use super::delivery::{Outcome, fitting, send};
+use crate::causes::chain;
 use crate::spool::Spool;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -164,14 +165,4 @@ impl Shipper {
         self.wait = (2 * self.wait).min(WAIT_MAX);
         own.max(wish.unwrap_or_default().min(RETRY_AFTER_MAX))
     }
-}
-
-fn chain(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut source = error.source();
-    while let Some(cause) = source {
-        text = format!("{text}: {cause}");
-        source = cause.source();
-    }
-    text
 }

@@ -3,6 +3,7 @@
 //! within the job, or names UUIDs, and may be changed; the driver's process lists say it.
 
 use super::job::key;
+use crate::owner::environ;
 use schema::owner::{Owner, key as common};
 
 /// What an environment claims.
@@ -28,12 +29,7 @@ const VALUE_BYTES_MAX: usize = 128;
 
 /// The claims in a `/proc/PID/environ`: entries that end in NUL.
 pub fn claim(environ: &[u8]) -> Claim {
-    let value = |name: &str| {
-        environ.split(|byte| *byte == 0).find_map(|entry| {
-            let entry = std::str::from_utf8(entry).ok()?;
-            entry.strip_prefix(name)?.strip_prefix('=')
-        })
-    };
+    let value = |name: &str| environ::value(environ, name);
     // SLURM_JOBID is the older spelling of the same.
     let job = value("SLURM_JOB_ID").or_else(|| value("SLURM_JOBID")).and_then(|id| id.parse().ok());
     let cut = |text: &str| text[..text.floor_char_boundary(VALUE_BYTES_MAX)].to_owned();

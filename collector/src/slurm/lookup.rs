@@ -7,15 +7,11 @@
 use super::environ::{Claim, claim};
 use super::job;
 use crate::allocation::{Allocations, Board};
-use crate::owner::{OwnerLookup, OwnerRecord, ProcessOwner};
+use crate::owner::{OwnerLookup, OwnerRecord, ProcessOwner, environ};
 use schema::owner::{Owner, OwnerKind, key};
 use std::collections::{BTreeMap, HashMap};
-use std::io::Read;
 use std::path::PathBuf;
 use std::sync::Arc;
-
-/// What of an environment is read; a job's own variables stand at its beginning or not far behind.
-const ENVIRON_BYTES_MAX: u64 = 1 << 20;
 
 /// An owner look-up that finds the jobs of processes for which `inner` found no scheduler's owner.
 pub struct JobClaims<L> {
@@ -42,11 +38,8 @@ impl<L: OwnerLookup> JobClaims<L> {
         if let Some((_, claim)) = self.claims.get(&pid).filter(|(ticks, _)| *ticks == start_ticks) {
             return claim.clone();
         }
-        let mut environ = Vec::new();
-        let file = std::fs::File::open(self.procfs.join(format!("{pid}/environ")));
-        // It needs root or CAP_SYS_PTRACE: without it there is no claim.
-        let read = file.and_then(|file| file.take(ENVIRON_BYTES_MAX).read_to_end(&mut environ));
-        let claim = Arc::new(read.map_or_else(|_| Claim::default(), |_| claim(&environ)));
+        // Where it can't be read there is no claim.
+        let claim = Arc::new(environ::read(&self.procfs, pid).map_or_else(Claim::default, |all| claim(&all)));
         self.claims.insert(pid, (start_ticks, claim.clone()));
         claim
     }

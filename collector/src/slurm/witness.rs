@@ -10,6 +10,7 @@ use super::holds::{Book, Policy};
 use super::job::{Job, Phase, parse_jobs};
 use super::node::out_of_use;
 use crate::allocation::{Allocation, Allocations, Board};
+use crate::causes::chain;
 use crate::command::{Call, CommandError};
 use crate::metrics::text::Text;
 use schema::owner::{Owner, OwnerKind, key};
@@ -353,16 +354,6 @@ fn from_files(files: &[super::files::JobFile], now_ms: i64) -> Allocations {
         });
     }
     said
-}
-
-fn chain(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut next = error.source();
-    while let Some(cause) = next {
-        text = format!("{text}: {cause}");
-        next = cause.source();
-    }
-    text
 }
 
 #[cfg(test)]

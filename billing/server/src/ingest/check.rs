@@ -1,9 +1,8 @@
 //! When a row may be counted. Each rule is a sentence that the dead letter carries.
 
+use schema::units::QUARTER_MS;
 use schema::wire::{Batch, DeviceWindow, Gap, HostMemory, UsageSlice};
 
-/// Windows are cut at quarter hours, so none is longer and none straddles one.
-const QUARTER_MS: i64 = 900_000;
 /// A clock that is further ahead than this isn't trusted.
 const FUTURE_MS_MAX: i64 = 5 * 60_000;
 /// Older rows need a credential that may write the past.
