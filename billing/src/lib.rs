@@ -21,6 +21,8 @@ mod wide;
 
 pub mod price;
 
+pub mod charge;
+
 pub mod tenant;
 
 pub mod rating;

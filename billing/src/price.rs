@@ -11,7 +11,9 @@ use schema::window::Window;
 
 mod error;
 mod file;
+mod rate;
 pub use error::PriceError;
+pub use rate::{Answer, Asked, Rate};
 
 /// Prices of one version of `prices.toml`.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -45,7 +47,7 @@ pub enum Lookup<'a> {
 }
 
 /// Why a model has no price at an instant.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize)]
 pub enum Unpriced {
     /// No entry names the model at all.
     UnknownModel,
