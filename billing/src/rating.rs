@@ -253,12 +253,12 @@ pub fn rate(
 fn price_at(prices: &PriceBook, model: &str, at_ms: i64) -> LinePrice {
     match prices.lookup(model, at_ms) {
         Lookup::Priced(entry) => LinePrice::Priced {
-            from_ms: entry.from_ms,
+            from_ms: entry.span.from_ms,
             entry: entry.id.clone(),
-            per_gpu_hour: entry.per_gpu_hour,
+            per_gpu_hour: entry.first_price(),
         },
         Lookup::Unpriced(Unpriced::UnknownModel) => LinePrice::UnknownModel,
-        Lookup::Unpriced(Unpriced::NotAtThisTime) => LinePrice::NotAtThisTime,
+        Lookup::Unpriced(_) => LinePrice::NotAtThisTime,
     }
 }
 
