@@ -79,11 +79,14 @@ pub(crate) fn price(explained: &Explained, statement: &Statement) -> String {
         Some(entry) => format!(
             "Price: {} {} a GPU-hour, entry {:?} for {:?}, from {} {}, prices v{}.",
             statement.currency.code(),
-            entry.per_gpu_hour,
+            entry.first_price(),
             entry.id,
             entry.model,
-            date(entry.from_ms),
-            entry.to_ms.map_or_else(|| "until further notice".into(), |to_ms| format!("to {}", date(to_ms))),
+            date(entry.span.from_ms),
+            entry
+                .span
+                .to_ms
+                .map_or_else(|| "until further notice".into(), |to_ms| format!("to {}", date(to_ms))),
             statement.context.prices.number,
         ),
         None => {
