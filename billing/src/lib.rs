@@ -19,6 +19,8 @@ pub mod glob;
 
 mod wide;
 
+pub mod policy;
+
 pub mod price;
 
 pub mod charge;

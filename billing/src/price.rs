@@ -6,6 +6,7 @@
 
 use crate::glob;
 use crate::money::UnitPrice;
+use crate::policy::Policies;
 use chrono_tz::Tz;
 use schema::window::Window;
 
@@ -19,6 +20,7 @@ pub use rate::{Answer, Asked, Rate};
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PriceBook {
     entries: Vec<PriceEntry>,
+    policies: Policies,
     hash: String,
 }
 
@@ -70,7 +72,7 @@ impl PriceEntry {
 impl PriceBook {
     /// A book without prices: everything is unpriced.
     pub fn empty() -> Self {
-        Self { entries: Vec::new(), hash: crate::place::hash_of("") }
+        Self { entries: Vec::new(), policies: Policies::default(), hash: crate::place::hash_of("") }
     }
 
     /// Reads `prices.toml`; `file` is its name in errors, `zone` the billing zone that local dates are in.
@@ -78,7 +80,8 @@ impl PriceBook {
     /// # Errors
     /// The first thing wrong, with file, line, key and remedy.
     pub fn parse(file: &str, text: &str, zone: Tz) -> Result<Self, PriceError> {
-        Ok(Self { entries: file::read(file, text, zone)?, hash: crate::place::hash_of(text) })
+        let (entries, policies) = file::read(file, text, zone)?;
+        Ok(Self { entries, policies, hash: crate::place::hash_of(text) })
     }
 
     /// The entries, by model and time.
@@ -89,6 +92,11 @@ impl PriceBook {
     /// The entry of that id.
     pub fn entry(&self, id: &str) -> Option<&PriceEntry> {
         self.entries.iter().find(|e| e.id == id)
+    }
+
+    /// What the file says besides prices.
+    pub fn policies(&self) -> &Policies {
+        &self.policies
     }
 
     /// SHA-256 of the file, hexadecimal.
@@ -108,10 +116,12 @@ impl PriceBook {
         }
     }
 
-    /// Every instant strictly inside the window at which some price starts or ends, ascending: hours are cut there.
+    /// Every instant strictly inside the window at which some price or policy starts or ends, ascending: hours are cut
+    /// there.
     pub fn change_instants(&self, window: Window) -> Vec<i64> {
         let edges = self.entries.iter().flat_map(|e| [Some(e.from_ms), e.to_ms]).flatten();
         let mut inside: Vec<i64> = edges.filter(|at| window.start_ms < *at && *at < window.end_ms).collect();
+        inside.extend(self.policies.change_instants(window));
         inside.sort_unstable();
         inside.dedup();
         inside

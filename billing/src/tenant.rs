@@ -31,6 +31,7 @@ use master::History;
 pub struct Tenants {
     tenants: BTreeMap<TenantId, History>,
     rules: Vec<Rule>,
+    pools: BTreeMap<String, Pool>,
     hash: String,
 }
 
@@ -70,7 +71,7 @@ pub struct Ended {
 impl Tenants {
     /// No tenants and no rules: names come from namespace, Slurm account or user.
     pub fn empty() -> Self {
-        Self { tenants: BTreeMap::new(), rules: Vec::new(), hash: crate::place::hash_of("") }
+        Self { tenants: BTreeMap::new(), rules: Vec::new(), pools: BTreeMap::new(), hash: crate::place::hash_of("") }
     }
 
     /// Reads `tenants.toml`; `file` is its name in errors, `zone` the billing zone that local dates are in.
@@ -78,8 +79,8 @@ impl Tenants {
     /// # Errors
     /// The first thing wrong, with file, line, key and remedy.
     pub fn parse(file: &str, text: &str, zone: Tz) -> Result<Self, TenantError> {
-        let (tenants, rules) = file::read(file, text, zone)?;
-        Ok(Self { tenants, rules, hash: crate::place::hash_of(text) })
+        let (tenants, rules, pools) = file::read(file, text, zone)?;
+        Ok(Self { tenants, rules, pools, hash: crate::place::hash_of(text) })
     }
 
     /// Refuses tenants whose currency isn't the service's: statements can't be converted.
@@ -140,6 +141,27 @@ impl Tenants {
             at = parent;
         }
         path
+    }
+
+    /// Whether a tenant is another, or below it in the tree at an instant.
+    pub fn is_within(&self, id: &TenantId, above: &TenantId, at_ms: i64) -> bool {
+        self.lineage(id, at_ms).contains(above)
+    }
+
+    /// A tenant and those above it at an instant, nearest first.
+    pub fn lineage(&self, id: &TenantId, at_ms: i64) -> Vec<TenantId> {
+        let mut line = vec![id.clone()];
+        while let Some(parent) =
+            line.last().and_then(|at| self.tenants.get(at)).and_then(|t| t.at(at_ms).parent.clone())
+        {
+            line.push(parent);
+        }
+        line
+    }
+
+    /// The `[[pool]]` of that name.
+    pub fn pool(&self, name: &str) -> Option<&Pool> {
+        self.pools.get(name)
     }
 
     /// The tenant's end, if it has one at or before an instant.

@@ -4,6 +4,7 @@ use super::{PriceEntry, PriceError};
 use crate::instant;
 use crate::money::UnitPrice;
 use crate::place::Place;
+use crate::policy::{self, Policies};
 use chrono_tz::Tz;
 use serde::Deserialize;
 use std::collections::BTreeMap;
@@ -15,6 +16,20 @@ use toml::Spanned;
 struct File {
     #[serde(default)]
     price: Vec<Spanned<Entry>>,
+    #[serde(default)]
+    reservation: Vec<Spanned<policy::ReservationRow>>,
+    #[serde(default)]
+    fee: Vec<Spanned<policy::FeeRow>>,
+    #[serde(default)]
+    overhead: Vec<Spanned<policy::OverheadRow>>,
+    #[serde(default)]
+    allocation: Vec<Spanned<policy::AllocationRow>>,
+    #[serde(default)]
+    pool_owner: Vec<Spanned<policy::PoolOwnerRow>>,
+    #[serde(default)]
+    credit_rule: Vec<Spanned<policy::CreditRuleRow>>,
+    #[serde(default)]
+    tax: Vec<Spanned<policy::TaxRow>>,
 }
 
 /// A `[[price]]`. Loose values are kept as TOML, so that the error for `per_gpu_hour = 3.5` can say what to write.
@@ -28,8 +43,9 @@ struct Entry {
     to: Option<toml::Value>,
 }
 
-/// Entries ordered by model and start, each ending where the next of its model begins unless it ends itself.
-pub(super) fn read(file: &str, text: &str, zone: Tz) -> Result<Vec<PriceEntry>, PriceError> {
+/// Entries ordered by model and start, each ending where the next of its model begins unless it ends itself; and the
+/// policies beside them.
+pub(super) fn read(file: &str, text: &str, zone: Tz) -> Result<(Vec<PriceEntry>, Policies), PriceError> {
     let parsed: File = toml::from_str(text).map_err(|error| PriceError::Toml {
         place: Place::at(file, text, error.span().map(|s| s.start)),
         message: error.message().to_string(),
@@ -52,7 +68,16 @@ pub(super) fn read(file: &str, text: &str, zone: Tz) -> Result<Vec<PriceEntry>, 
             follow(&places[&second.id], first, &second)?;
         }
     }
-    Ok(entries)
+    let rows = policy::Rows {
+        reservation: parsed.reservation,
+        fee: parsed.fee,
+        overhead: parsed.overhead,
+        allocation: parsed.allocation,
+        pool_owner: parsed.pool_owner,
+        credit_rule: parsed.credit_rule,
+        tax: parsed.tax,
+    };
+    Ok((entries, policy::read(rows, file, text, zone)?))
 }
 
 fn read_entry(place: &Place, entry: Entry, zone: Tz) -> Result<PriceEntry, PriceError> {
