@@ -29,6 +29,8 @@ pub mod tenant;
 
 pub mod rating;
 
+pub mod post;
+
 pub mod mapping;
 
 pub mod statement;

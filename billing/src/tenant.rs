@@ -71,7 +71,12 @@ pub struct Ended {
 impl Tenants {
     /// No tenants and no rules: names come from namespace, Slurm account or user.
     pub fn empty() -> Self {
-        Self { tenants: BTreeMap::new(), rules: Vec::new(), pools: BTreeMap::new(), hash: crate::place::hash_of("") }
+        Self {
+            tenants: BTreeMap::new(),
+            rules: Vec::new(),
+            pools: BTreeMap::new(),
+            hash: crate::place::hash_of(""),
+        }
     }
 
     /// Reads `tenants.toml`; `file` is its name in errors, `zone` the billing zone that local dates are in.

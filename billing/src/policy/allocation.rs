@@ -115,7 +115,7 @@ const COSTS: [(&str, CostKind); 6] = [
     ("overhead", CostKind::Overhead),
 ];
 
-/// The takers that are one word, by position in [`Plain::taker`].
+/// The takers that are one word.
 #[derive(Clone, Copy)]
 enum Plain {
     Platform,

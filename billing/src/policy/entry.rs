@@ -69,12 +69,7 @@ impl<'a> Entry<'a> {
         ids: &mut BTreeSet<String>,
         used: &'a mut Vec<Used>,
     ) -> Result<Self, PolicyError> {
-        let entry = Self {
-            place,
-            name: EntryName { section: R::SECTION, id: row.id().into() },
-            zone,
-            used,
-        };
+        let entry = Self { place, name: EntryName { section: R::SECTION, id: row.id().into() }, zone, used };
         entry.filled("id", row.id())?;
         if row.owns_id() && !ids.insert(row.id().into()) {
             return Err(PolicyError::SameId { place: entry.place, entry: entry.name });

@@ -42,7 +42,9 @@ pub enum PolicyError {
         entry: EntryName,
     },
     /// A number that isn't a string.
-    #[error("{place}: {key} of {entry} must be in quotes, such as \"3.50\": a bare number is read as a float and would not be exact")]
+    #[error(
+        "{place}: {key} of {entry} must be in quotes, such as \"3.50\": a bare number is read as a float and would not be exact"
+    )]
     NotQuoted {
         /// Where.
         place: Place,
@@ -111,7 +113,9 @@ pub enum PolicyError {
         id: TenantId,
     },
     /// A tenant that `tenants.toml` doesn't declare.
-    #[error("{place}: {key} of {entry} is {id}, which tenants.toml doesn't declare: add a [[tenant]] with that id, or correct the name")]
+    #[error(
+        "{place}: {key} of {entry} is {id}, which tenants.toml doesn't declare: add a [[tenant]] with that id, or correct the name"
+    )]
     UndeclaredTenant {
         /// Where.
         place: Place,
@@ -123,7 +127,9 @@ pub enum PolicyError {
         id: TenantId,
     },
     /// A pool that `tenants.toml` doesn't declare.
-    #[error("{place}: {key} of {entry} is {pool:?}, which tenants.toml doesn't declare: add a [[pool]] with that name, or correct the name")]
+    #[error(
+        "{place}: {key} of {entry} is {pool:?}, which tenants.toml doesn't declare: add a [[pool]] with that name, or correct the name"
+    )]
     UndeclaredPool {
         /// Where.
         place: Place,
@@ -185,7 +191,9 @@ pub enum PolicyError {
         sum: crate::money::UnitPrice,
     },
     /// Two entries for one thing at once.
-    #[error("{place}: {first} and {second} both hold for {thing} at {at}: set `to` of one no later than `from` of the other, or remove one")]
+    #[error(
+        "{place}: {first} and {second} both hold for {thing} at {at}: set `to` of one no later than `from` of the other, or remove one"
+    )]
     SameTime {
         /// Where the second stands.
         place: Place,

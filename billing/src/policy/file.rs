@@ -46,29 +46,47 @@ pub(crate) fn read(rows: Rows, file: &str, text: &str, zone: Tz) -> Result<Polic
     let pool_owners = reader.section(rows.pool_owner)?;
     let credit_rules = reader.section(rows.credit_rule)?;
     let taxes = reader.section(rows.tax)?;
-    apart(&reservations, zone, |r| r.valid, |a, b| match &a.reserved {
-        Reserved::Devices(devices) => {
-            devices.iter().find(|device| b.names(device)).map(|device| format!("device {device}"))
-        }
-        Reserved::Count { .. } => None,
-    })?;
-    apart(&allocations, zone, |a| a.valid, |a, b| {
-        let same = a.cost == b.cost && a.shared == b.shared && a.scope == b.scope;
-        same.then(|| match &a.shared {
-            Some(tenant) => format!("{} cost of {tenant}, {}", a.cost.word(), a.scope),
-            None => format!("{} cost of {}", a.cost.word(), a.scope),
-        })
-    })?;
-    apart(&pool_owners, zone, |o| o.valid, |a, b| {
-        (a.pool == b.pool).then(|| format!("the owner of pool {}", a.pool))
-    })?;
+    apart(
+        &reservations,
+        zone,
+        |r| r.valid,
+        |a, b| match &a.reserved {
+            Reserved::Devices(devices) => {
+                devices.iter().find(|device| b.names(device)).map(|device| format!("device {device}"))
+            }
+            Reserved::Count { .. } => None,
+        },
+    )?;
+    apart(
+        &allocations,
+        zone,
+        |a| a.valid,
+        |a, b| {
+            let same = a.cost == b.cost && a.shared == b.shared && a.scope == b.scope;
+            same.then(|| match &a.shared {
+                Some(tenant) => format!("{} cost of {tenant}, {}", a.cost.word(), a.scope),
+                None => format!("{} cost of {}", a.cost.word(), a.scope),
+            })
+        },
+    )?;
+    apart(
+        &pool_owners,
+        zone,
+        |o| o.valid,
+        |a, b| (a.pool == b.pool).then(|| format!("the owner of pool {}", a.pool)),
+    )?;
     apart(&credit_rules, zone, |c| c.valid, |_, _| Some("credits".into()))?;
-    apart(&taxes, zone, |t| t.valid, |a, b| {
-        (a.payer == b.payer && a.what == b.what).then(|| match &a.payer {
-            Taxpayer::Tenant(id) => format!("{} of {id}", a.what),
-            Taxpayer::Everyone => format!("{} of everyone", a.what),
-        })
-    })?;
+    apart(
+        &taxes,
+        zone,
+        |t| t.valid,
+        |a, b| {
+            (a.payer == b.payer && a.what == b.what).then(|| match &a.payer {
+                Taxpayer::Tenant(id) => format!("{} of {id}", a.what),
+                Taxpayer::Everyone => format!("{} of everyone", a.what),
+            })
+        },
+    )?;
     Ok(Policies {
         reservations: plain(reservations),
         fees: plain(fees),

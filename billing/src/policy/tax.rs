@@ -75,9 +75,9 @@ impl Row for TaxRow {
             (Some(percent), false) => TaxRate::Percent(entry.decimal("percent", percent)?),
             (None, true) => TaxRate::ReverseCharge,
             _ => {
-                return Err(entry.keys(
-                    "must say how much it is: either percent = \"19\", or reverse_charge = true",
-                ));
+                return Err(
+                    entry.keys("must say how much it is: either percent = \"19\", or reverse_charge = true")
+                );
             }
         };
         if matches!(rate, TaxRate::Percent(percent) if percent > PERCENT_MAX) {
