@@ -98,7 +98,7 @@ impl<'a> Taken<'a> {
             let what = format!("{model} reserved, lent to {borrower}");
             let at_price = at_price(&of.tenant, of, what, sum.held(), Some(of.per_gpu_hour), currency);
             charges.push(Charge { counterpart: Some((*borrower).clone()), ..at_price });
-            let what = format!("{model} lent to {borrower}, its charge{}", without_price(sum));
+            let what = format!("{model} reserved, lent to {borrower}: less its charge{}", without_price(sum));
             let back = back(&of.tenant, of, what, sum, currency);
             charges.push(Charge { counterpart: Some((*borrower).clone()), ..back });
         }
