@@ -25,12 +25,11 @@ struct File {
     rule: Vec<Spanned<rules::Row>>,
 }
 
+/// What the file declares: tenants by id, rules in order, pools by name.
+type Declared = (BTreeMap<TenantId, History>, Vec<Rule>, Vec<Pool>);
+
 /// The tenants by id, the rules in order, and the pools by name.
-pub(super) fn read(
-    file: &str,
-    text: &str,
-    zone: Tz,
-) -> Result<(BTreeMap<TenantId, History>, Vec<Rule>, Vec<Pool>), TenantError> {
+pub(super) fn read(file: &str, text: &str, zone: Tz) -> Result<Declared, TenantError> {
     let parsed: File = toml::from_str(text).map_err(|error| TenantError::Toml {
         place: Place::at(file, text, error.span().map(|s| s.start)),
         message: error.message().to_string(),
