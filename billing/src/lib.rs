@@ -35,6 +35,10 @@ pub mod mapping;
 
 pub mod statement;
 
+pub mod bill;
+
+pub mod closing;
+
 pub mod explain;
 
 pub mod words;

@@ -7,6 +7,7 @@ use chrono::{Datelike, NaiveDate};
 use chrono_tz::Tz;
 use schema::units::HOUR_MS;
 use schema::window::Window;
+use serde::{Deserialize, Serialize};
 
 /// The years a period may lie in: zone rules are known for them, and a mistyped year is caught.
 const YEARS: std::ops::RangeInclusive<i32> = 2000..=2099;
@@ -19,6 +20,27 @@ pub struct Period {
     first: NaiveDate,
     end: NaiveDate,
     window: Window,
+}
+
+/// As its label and zone; the rest follows from them.
+#[derive(Serialize, Deserialize)]
+struct Written {
+    label: String,
+    zone: String,
+}
+
+impl Serialize for Period {
+    fn serialize<S: serde::Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
+        Written { label: self.label.clone(), zone: self.zone.name().into() }.serialize(s)
+    }
+}
+
+impl<'de> Deserialize<'de> for Period {
+    fn deserialize<D: serde::Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
+        let written = Written::deserialize(d)?;
+        let read = || Self::parse(&written.label, parse_zone(&written.zone)?);
+        read().map_err(serde::de::Error::custom)
+    }
 }
 
 /// Why a text isn't a period.
@@ -71,6 +93,25 @@ impl Period {
     pub fn month_of(at_ms: i64, zone: Tz) -> Result<Self, PeriodError> {
         let date = date_of(at_ms, zone);
         Self::parse(&format!("{:04}-{:02}", date.year(), date.month()), zone)
+    }
+
+    /// Whether it is one calendar month.
+    pub fn is_month(&self) -> bool {
+        Self::month_of(self.window.start_ms, self.zone).is_ok_and(|month| month.window == self.window)
+    }
+
+    /// The calendar months that lie in it as a whole, in order.
+    pub fn months(&self) -> Vec<Period> {
+        let mut months = Vec::new();
+        let mut at_ms = self.window.start_ms;
+        while at_ms < self.window.end_ms {
+            let month = Self::month_of(at_ms, self.zone).expect("an instant of a period lies in its years");
+            at_ms = month.window.end_ms;
+            if self.window.start_ms <= month.window.start_ms && month.window.end_ms <= self.window.end_ms {
+                months.push(month);
+            }
+        }
+        months
     }
 
     /// As it was written: `2026-10`.

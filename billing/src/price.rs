@@ -168,6 +168,11 @@ impl PriceBook {
         energy::of(&self.terms.energies, cluster, at_ms)
     }
 
+    /// Whether energy has a price anywhere.
+    pub fn charges_energy(&self) -> bool {
+        self.terms.energies.iter().any(|energy| energy.per_kwh.is_some())
+    }
+
     /// The exchange rate at an instant.
     ///
     /// # Errors

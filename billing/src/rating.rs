@@ -15,6 +15,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 mod check;
+mod finish;
 mod key;
 mod platform;
 mod sums;
@@ -81,10 +82,10 @@ pub struct Gathered {
 
 impl Line {
     /// A line of what was summed, rounded once.
-    pub fn new(number: u32, key: LineKey, sums: Sums, currency: &Currency) -> Self {
-        let exact = key.price.cost_of(&sums);
+    pub fn new(number: u32, key: LineKey, sums: Sums, quantity: Quantity, currency: &Currency) -> Self {
+        let exact = key.price.unit().map(|price| Exact::times(quantity, price));
         let amount = exact.map(|exact| exact.round_half_even(currency));
-        Self { number, quantity: key.price.quantity(&sums), key, sums, exact, amount }
+        Self { number, key, sums, quantity, exact, amount }
     }
 
     /// Held time whose use is unknown; more unknown than held (used without holding) isn't charged and doesn't count.
@@ -129,13 +130,6 @@ impl Gathered {
             }
         }
     }
-
-    /// Numbers the lines and rounds each once.
-    pub fn finish(self, tenant: TenantId, currency: &Currency) -> TenantUsage {
-        let numbered =
-            self.lines.into_iter().zip(1..).map(|((key, sums), number)| Line::new(number, key, sums, currency));
-        TenantUsage { tenant, lines: numbered.collect(), held_by_device: self.held_by_device }
-    }
 }
 
 impl Rated {
@@ -147,7 +141,7 @@ impl Rated {
         rules: Rules<'_>,
         currency: &Currency,
     ) -> Self {
-        let tenants = tenants.into_iter().map(|(id, gathered)| (id.clone(), gathered.finish(id, currency)));
+        let tenants = tenants.into_iter().map(|(id, gathered)| (id.clone(), finish::finish(id, gathered, rules, currency)));
         Self {
             currency: currency.clone(),
             tenants: tenants.collect(),

@@ -88,14 +88,6 @@ impl Tenants {
         Ok(Self { tenants, rules, pools, hash: crate::place::hash_of(text) })
     }
 
-    /// Refuses tenants whose currency isn't the service's: statements can't be converted.
-    ///
-    /// # Errors
-    /// The first such tenant, with file, line and remedy.
-    pub fn check_currency(&self, service: &crate::money::Currency) -> Result<(), TenantError> {
-        self.tenants.values().try_for_each(|history| history.check_currency(service))
-    }
-
     /// SHA-256 of the file, hexadecimal.
     pub fn hash(&self) -> &str {
         &self.hash

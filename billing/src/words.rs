@@ -1,11 +1,14 @@
 //! The words that people read, in one place: a text, a page and a file never name one thing differently.
 
+use crate::charge::{Quantity, Unit};
+use crate::closing::Waiver;
 use crate::explain::{HostMemory, Member};
 use crate::period::Period;
-use crate::price::Unpriced;
-use crate::rating::{LineKey, LinePrice};
-use crate::statement::{Mode, Status};
+use crate::price::{Basis, Unpriced};
+use crate::rating::{Line, LineKey, LinePrice};
+use crate::statement::{Converted, Mode, Statement, Status};
 use crate::tenant::{CostCentre, Ended, MatchedBy, Tenants};
+use schema::units::NanoGpuHours;
 use schema::wire::{Quality, Sharing};
 
 /// How a device is divided, as a statement names it.
@@ -107,10 +110,56 @@ pub fn line_what(key: &LineKey) -> String {
     }
 }
 
+/// What is charged of a line where that isn't simply the time that it held: `basis busy: 120 GPU-h`.
+pub fn charged(line: &Line) -> Option<String> {
+    let (key, quantity) = (&line.key, line.quantity);
+    let of_quantity = || self::quantity(quantity);
+    if key.basis.is_refused() {
+        return Some(format!("basis {} refused, busy time isn't known: held", key.basis.asked));
+    }
+    match (key.basis.charged, quantity.unit) {
+        (Basis::Held, Unit::GpuHour) => None,
+        (Basis::Held, _) => Some(of_quantity()),
+        (basis, _) => Some(format!("basis {basis}: {}", of_quantity())),
+    }
+}
+
+/// The tier of a line's price, where it isn't the first: `tier 2`.
+pub fn tier(price: &LinePrice) -> Option<String> {
+    price.rate().filter(|rate| rate.tier > 0).map(|rate| format!("tier {}", rate.tier + 1))
+}
+
+/// A quantity with its unit: `50 GPU-h`.
+pub fn quantity(quantity: Quantity) -> String {
+    format!("{} {}", gpu_hours_short(NanoGpuHours(quantity.nano)), quantity.unit.word())
+}
+
+/// The total of a statement in its tenant's currency; `None` where that is the service's.
+pub fn converted(statement: &Statement) -> Option<String> {
+    match &statement.converted {
+        Converted::Same => None,
+        Converted::Missing => Some(
+            "The total in this tenant's currency isn't known: no one exchange rate holds over the period.".into(),
+        ),
+        Converted::At { currency, amount, rate } => Some(format!(
+            "{} in {}: {} at {rate}",
+            total(statement.context.mode),
+            currency.code(),
+            currency.show(*amount)
+        )),
+    }
+}
+
+/// A waiver as a statement prints it.
+pub fn waiver(waiver: &Waiver) -> String {
+    format!("Waived at the close: {} ({}): {}", waiver.item.name(), waiver.finding, waiver.reason)
+}
+
 /// Why there is no amount, or the price.
 pub fn price(price: &LinePrice) -> String {
     match price {
-        LinePrice::Priced(rate) => rate.price.to_string(),
+        LinePrice::Priced(rate) if rate.unit == Unit::GpuHour => rate.price.to_string(),
+        LinePrice::Priced(rate) => format!("{}/{}", rate.price, rate.unit.word()),
         LinePrice::Unpriced(_) => "unpriced".into(),
     }
 }

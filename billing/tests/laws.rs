@@ -76,7 +76,7 @@ proptest! {
     #[test]
     fn every_statement_sums_and_all_of_them_are_the_fleet((usage, devices) in month()) {
         let rated = rate(&usage, &devices, &owners(), Rules { tenants: &tenants(), prices: &prices() }, &usd()).expect("rates");
-        let bill = prepare(&context(Mode::Chargeback), &rated, &devices, &tenants());
+        let bill = prepare(&context(Mode::Chargeback), &rated, Vec::new(), &devices, &tenants());
         bill.tenants.iter().try_for_each(check_statement)?;
         prop_assert!(bill.fleet.adds_up());
         // The same money by model, by tenant, by anything: groups sum posted lines.
@@ -154,7 +154,7 @@ fn without_rules_a_namespace_is_its_own_tenant_and_pays_the_same() {
     let rated = rate(&usage, &devices, &owners(), Rules { tenants: &Tenants::empty(), prices: &prices() }, &usd()).expect("rates");
     let names: Vec<&str> = rated.tenants.keys().map(|t| t.as_str()).collect();
     assert_eq!(names, ["speech", "unattributed", "vision", "vision-dev"]);
-    let bill = prepare(&context(Mode::Showback), &rated, &devices, &Tenants::empty());
+    let bill = prepare(&context(Mode::Showback), &rated, Vec::new(), &devices, &Tenants::empty());
     assert!(bill.fleet.adds_up());
     assert_eq!(bill.tenants[2].number, "vision-dev-2026-09");
 }

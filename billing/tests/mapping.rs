@@ -58,7 +58,7 @@ fn another_version_shows_what_would_move_and_what_it_costs() {
     // Exactly what a's statement was.
     let usd = Currency::parse("USD").expect("a currency");
     let rated = rate(&usage(), &devices(), &owners(), Rules { tenants: &now, prices: &prices() }, &usd).expect("rates");
-    let bill = prepare(&context(Mode::Showback), &rated, &devices(), &now);
+    let bill = prepare(&context(Mode::Showback), &rated, Vec::new(), &devices(), &now);
     let a = bill.tenants.iter().find(|s| s.tenant.id.as_str() == "a").expect("a statement");
     assert_eq!((moved.catch.held, moved.exact), (a.totals.quantity, a.totals.exact));
     assert_eq!(moved.unpriced, a.totals.unpriced_lines > 0);
@@ -146,14 +146,14 @@ proptest! {
         let usd = Currency::parse("USD").expect("a currency");
         let (usage, devices, tenants) = (usage(), devices(), parse(&text));
         let rated = rate(&usage, &devices, &owners(), Rules { tenants: &tenants, prices: &prices() }, &usd).expect("rates");
-        let bill = prepare(&context(Mode::Chargeback), &rated, &devices, &tenants);
+        let bill = prepare(&context(Mode::Chargeback), &rated, Vec::new(), &devices, &tenants);
         prop_assert!(bill.fleet.adds_up());
         let held: NanoGpuHours = usage.iter().map(|u| u.held).sum();
         let billed = bill.tenants.iter().map(|s| s.totals.quantity).sum::<NanoGpuHours>()
             + bill.platform.unattributed.iter().map(|l| l.sums.held).sum::<NanoGpuHours>();
         prop_assert_eq!(billed, held);
         let plain = rate(&usage, &devices, &owners(), Rules { tenants: &Tenants::empty(), prices: &prices() }, &usd).expect("rates");
-        let plain = prepare(&context(Mode::Chargeback), &plain, &devices, &Tenants::empty());
+        let plain = prepare(&context(Mode::Chargeback), &plain, Vec::new(), &devices, &Tenants::empty());
         let exact = |bill: &billing::statement::Bill| {
             bill.tenants.iter().map(|s| s.totals.exact).sum::<billing::money::Exact>() + bill.platform.totals.exact
         };

@@ -2,7 +2,8 @@
 
 use billing::instant::local;
 use billing::money::Currency;
-use billing::rating::{Line, PlatformLine};
+use billing::post::Numbered;
+use billing::rating::{Line, METHOD, PlatformLine};
 use billing::statement::Context;
 use billing::words;
 use chrono_tz::Tz;
@@ -38,7 +39,11 @@ impl LineView {
         let key = &line.key;
         Self {
             number: format!("L{}", line.number),
-            what: words::line_what(key),
+            what: [Some(words::line_what(key)), words::tier(&key.price), words::charged(line)]
+                .into_iter()
+                .flatten()
+                .collect::<Vec<_>>()
+                .join("; "),
             natural: format!("{} {}", words::hours(line.sums.natural_ms), words::natural_unit(key.sharing)),
             share: key.share.to_string(),
             gpu_hours: words::gpu_hours(line.sums.held),
@@ -46,6 +51,23 @@ impl LineView {
             amount: line.amount.map_or_else(|| NO_AMOUNT.into(), |amount| currency.show(amount)),
             observed: line.observed_percent().to_string(),
             quality: words::line_quality(key),
+        }
+    }
+
+    /// A charge: its quantity stands where a line has its natural time, and GPU-hours only where it moves any.
+    pub fn of_charge(row: &Numbered, currency: &Currency) -> Self {
+        let charge = &row.charge;
+        let moved = (charge.held.0 != 0).then(|| words::gpu_hours(charge.held));
+        Self {
+            number: row.number.clone(),
+            what: format!("{}: {}", charge.kind.word(), charge.what),
+            natural: charge.quantity.map(words::quantity).unwrap_or_default(),
+            share: String::new(),
+            gpu_hours: moved.unwrap_or_default(),
+            price: charge.unit_price.map(|price| price.to_string()).unwrap_or_default(),
+            amount: currency.show(charge.amount),
+            observed: String::new(),
+            quality: String::new(),
         }
     }
 
@@ -72,8 +94,13 @@ pub(crate) fn versions(context: &Context) -> String {
         || "no data yet".to_string(),
         |at_ms| format!("data through {} UTC", local(at_ms, Tz::UTC).format("%Y-%m-%d %H:%M")),
     );
+    let closed = context
+        .closed
+        .as_ref()
+        .map(|closed| format!("; method {METHOD}; manifest {}", short(&closed.manifest)))
+        .unwrap_or_default();
     format!(
-        "prices v{} ({}); mapping v{} ({}); {data}",
+        "prices v{} ({}); mapping v{} ({}){closed}; {data}",
         context.prices.number,
         short(&context.prices.hash),
         context.mapping.number,

@@ -63,6 +63,8 @@ struct Heading {
     bounds: String,
     /// Versions of prices and mapping, and how far data reaches.
     versions: String,
+    /// What was waived at the close.
+    waivers: Vec<String>,
 }
 
 impl Heading {
@@ -73,6 +75,7 @@ impl Heading {
             revision: context.revision,
             bounds: crate::line::bounds(context),
             versions: crate::line::versions(context),
+            waivers: context.closed.iter().flat_map(|c| &c.waivers).map(billing::words::waiver).collect(),
         }
     }
 }

@@ -2,11 +2,15 @@
 
 mod explain;
 mod fleet;
+mod postings;
 mod statement;
 mod tenants;
+mod what_if;
 
 pub use explain::explain;
 pub use fleet::fleet;
+pub use postings::{charges, differences};
+pub use what_if::what_if;
 pub use statement::{platform, statement};
 pub use tenants::{dry_run, unmapped};
 

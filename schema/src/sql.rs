@@ -55,6 +55,11 @@ migrations! {
     19 "0019_create_charges",
     20 "0020_create_device_days",
     21 "0021_create_rated_days",
+    22 "0022_create_postings",
+    23 "0023_create_closed_statements",
+    24 "0024_create_period_closings",
+    25 "0025_create_usage_closed",
+    26 "0026_create_device_closed",
 }
 
 /// Hour close, first half: appends `usage_hourly` rows of the given hours under a revision.
@@ -102,12 +107,34 @@ queries! {
     RATED_HELD = "rated_held";
     /// Sums of charges by tenant and line.
     CHARGE_LINES = "charge_lines";
+    /// Sums of charges by tenant, line and device between edges.
+    CHARGE_PIECES = "charge_pieces";
     /// Device time held by tenant and device.
     CHARGE_DEVICES = "charge_devices";
     /// Sums of the device ledger of rated days.
     DEVICE_TOTALS_RATED = "device_totals_rated";
     /// Partitions of rated days that no reader can see any more.
     SUPERSEDED_DAYS = "superseded_days";
+    /// Copies the hourly usage that a period is closed from.
+    COPY_USAGE_CLOSED = "copy_usage_closed";
+    /// Copies the hourly device ledger that a period is closed from.
+    COPY_DEVICE_CLOSED = "copy_device_closed";
+    /// A checksum of the closed rows of a period.
+    CLOSED_CHECKSUM = "closed_checksum";
+    /// How a period was closed.
+    PERIOD_CLOSING = "period_closing";
+    /// Postings of some periods.
+    POSTINGS = "postings";
+    /// Corrections of a closed period, wherever they were posted.
+    CORRECTIONS = "corrections";
+    /// Nodes that still have to deliver up to an instant.
+    LATE_NODES = "late_nodes";
+    /// Rows refused in a window.
+    DEAD_LETTERS = "dead_letters";
+    /// The rows of a closed period that a line may sum, by the hour.
+    LINE_HOURS_CLOSED = "line_hours_closed";
+    /// The content of a version of a configuration file.
+    CONFIG_CONTENT = "config_content";
     /// Owners of the workloads that used anything in a window.
     OWNERS = "owners";
     /// Devices with their in-service windows.

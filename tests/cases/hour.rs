@@ -3,7 +3,7 @@
 use anyhow::Result;
 use billing::money::Currency;
 use billing::price::PriceBook;
-use billing::rating::{Owners, rate};
+use billing::rating::{Owners, Rules, rate};
 use billing::rollup::{InService, Received, close_hour};
 use billing::tenant::{Site, Tenants};
 use billing::usage::{DeviceTotal, UsageTotal};
@@ -243,6 +243,7 @@ fn bill(batches: Vec<Batch>) -> Hour {
             observed_ms: row.natural_ms,
             held: row.held,
             busy: row.busy,
+            most: row.held.max(row.busy),
             unknown: row.unknown,
             energy_mj: row.energy_mj,
             memory_byte_ms: row.memory_byte_ms,
@@ -277,7 +278,7 @@ fn rated(usage: &[UsageTotal], devices: Vec<DeviceTotal>, owners: &Owners, batch
     let book = "[[price]]\nid = \"all\"\nmodel = \"*\"\nper_gpu_hour = \"3.60\"\nfrom = 2026-01-01\n";
     let prices = PriceBook::parse("prices.toml", book, zone).expect("prices");
     let currency = Currency::parse("USD").expect("a currency");
-    let rated = rate(usage, &devices, owners, &tenants, &prices, &currency).expect("it adds up");
+    let rated = rate(usage, &devices, owners, Rules { tenants: &tenants, prices: &prices }, &currency).expect("it adds up");
     let gpu_hours = |nano: schema::units::NanoGpuHours| nano.0 as f64 / 1e9;
     let mut total = 0;
     let mut shares = BTreeMap::new();

@@ -18,8 +18,11 @@ pub mod tenants;
 
 pub mod period;
 
+pub mod adjust;
+
 use crate::config::{self, ConfigError, Loaded};
 use crate::open::{Opened, open};
+use crate::periods::PeriodsError;
 use crate::report::ReportError;
 use clap::{Args, Parser, Subcommand};
 use std::path::PathBuf;
@@ -81,8 +84,10 @@ enum Command {
     Token(token::Options),
     /// Check the tenants and mapping rules, try them over past usage, find what none of them catches
     Tenants(tenants::Options),
-    /// List months with data, or check that one is complete
+    /// Check, close, verify, compare and correct months
     Period(period::Options),
+    /// Post credits, adjustments, taxes and reconciliations to an open month
+    Adjust(adjust::Options),
 }
 
 /// What a subcommand found.
@@ -127,6 +132,7 @@ async fn run(cli: Cli) -> anyhow::Result<Outcome> {
         Command::Token(options) => token::run(options, global).await,
         Command::Tenants(options) => tenants::run(options, global).await,
         Command::Period(options) => period::run(options, global).await,
+        Command::Adjust(options) => adjust::run(options, global).await,
     }
 }
 
@@ -138,6 +144,12 @@ fn exit(outcome: anyhow::Result<Outcome>) -> ExitCode {
             eprintln!("slicemeter: {}", crate::error::chain(error.as_ref()));
             let wrong_use = error.downcast_ref::<WrongUse>().is_some()
                 || error.downcast_ref::<ConfigError>().is_some()
+                || matches!(
+                    error.downcast_ref::<PeriodsError>(),
+                    Some(
+                        PeriodsError::NotAMonth(_) | PeriodsError::NotClosed(_) | PeriodsError::Closed(_)
+                    )
+                )
                 || matches!(
                     error.downcast_ref::<ReportError>(),
                     Some(
@@ -171,6 +183,12 @@ pub(crate) async fn load_and_open(global: &Global) -> anyhow::Result<(Loaded, Op
     let config = load(global)?;
     let opened = open(&config).await?;
     Ok((config, opened))
+}
+
+/// Who does something: as named, or the user of this shell.
+pub(crate) fn person(named: Option<&str>) -> String {
+    let user = || std::env::var("USER").ok().filter(|user| !user.trim().is_empty());
+    named.map(str::to_owned).or_else(user).unwrap_or_else(|| "unknown".into())
 }
 
 /// An instant as the operator writes it, in the billing zone.

@@ -221,7 +221,7 @@ pub fn load(path: &Path) -> Result<Loaded, ConfigError> {
         Ok::<_, ConfigError>(Text { name, content })
     };
     let (prices_text, tenants_text) = (optional("prices.toml")?, optional("tenants.toml")?);
-    let tenants = parse_tenants(&directory.join("tenants.toml"), &tenants_text.content, zone, &currency)?;
+    let tenants = parse_tenants(&directory.join("tenants.toml"), &tenants_text.content, zone)?;
     let prices =
         parse_prices(&directory.join("prices.toml"), &prices_text.content, zone, &currency, &tenants)?;
     let texts = vec![Text { name: "slicemeter.toml", content }, prices_text, tenants_text];
@@ -243,29 +243,26 @@ pub(crate) fn parse_prices(
     Ok(PriceBook::parse(&path.display().to_string(), content, zone)?.bind(currency, tenants)?)
 }
 
-/// Tenants and rules, all in the service's currency; without content there are none.
+/// Tenants and rules; without content there are none.
 pub(crate) fn parse_tenants(
     path: &Path,
     content: &str,
     zone: Tz,
-    currency: &Currency,
 ) -> Result<Tenants, ConfigError> {
     if content.is_empty() {
         return Ok(Tenants::empty());
     }
-    let tenants = Tenants::parse(&path.display().to_string(), content, zone)?;
-    tenants.check_currency(currency)?;
-    Ok(tenants)
+    Ok(Tenants::parse(&path.display().to_string(), content, zone)?)
 }
 
 /// Another version of `tenants.toml`, to be tried.
 ///
 /// # Errors
 /// The file can't be read or is wrong.
-pub fn load_tenants(path: &Path, zone: Tz, currency: &Currency) -> Result<Tenants, ConfigError> {
+pub fn load_tenants(path: &Path, zone: Tz) -> Result<Tenants, ConfigError> {
     let content = std::fs::read_to_string(path)
         .map_err(|source| ConfigError::ReadTenants { path: path.into(), source })?;
-    parse_tenants(path, &content, zone, currency)
+    parse_tenants(path, &content, zone)
 }
 
 impl Loaded {
@@ -289,7 +286,7 @@ impl Loaded {
     pub fn with(&self, name: &'static str, content: &str) -> Result<Self, ConfigError> {
         let mut other = self.clone();
         if name != "prices.toml" {
-            other.tenants = parse_tenants(&self.directory.join(name), content, self.zone, &self.currency)?;
+            other.tenants = parse_tenants(&self.directory.join(name), content, self.zone)?;
         }
         // Prices name tenants and pools, so they are read again with either.
         let prices = if name == "prices.toml" { content } else { self.content("prices.toml") };

@@ -25,6 +25,8 @@ pub mod ingest;
 
 pub mod jobs;
 
+pub mod periods;
+
 pub mod report;
 
 pub mod app;

@@ -2,12 +2,15 @@
 
 use crate::config::Loaded;
 use crate::jobs::rate::RatingError;
+use crate::periods::{self, PeriodsError};
 use crate::store::charges::Days;
 use crate::store::{Reader, StoreError};
+use billing::bill;
 use billing::explain::{Explained, Opening, parse_reference};
 use billing::period::{Period, PeriodError};
-use billing::rating::{Gathered, Rated};
-use billing::statement::{self, Bill, Context, Statement, Status};
+use billing::post::PostError;
+use billing::rating::Gathered;
+use billing::statement::{Bill, Context, Statement, Status};
 use billing::tenant::TenantId;
 use schema::units::HOUR_MS;
 use schema::window::Window;
@@ -38,29 +41,57 @@ pub enum ReportError {
     /// The ledger can't be rated.
     #[error("the ledger can't be rated")]
     Rate(#[from] RatingError),
+    /// What is posted besides usage can't be made.
+    #[error("the ledger can't be posted")]
+    Post(#[from] PostError),
+    /// A closed period can't be opened.
+    #[error(transparent)]
+    Closed(#[from] Box<PeriodsError>),
     /// The store failed.
     #[error(transparent)]
     Store(#[from] StoreError),
 }
 
-/// All statements of a period, as its days were last rated.
+/// All statements of a period: as they were posted where it is closed, else as its days were last rated.
 ///
 /// # Errors
 /// See [`ReportError`].
 pub async fn bill(reader: &Reader, config: &Loaded, period: &Period) -> Result<Bill, ReportError> {
+    match periods::closed_bill(reader, period).await.map_err(Box::new)? {
+        Some(closed) => Ok(closed),
+        None => live_bill(reader, config, period).await,
+    }
+}
+
+/// All statements of a period as its days were last rated, whether it is closed or not.
+///
+/// # Errors
+/// See [`ReportError`].
+pub async fn live_bill(reader: &Reader, config: &Loaded, period: &Period) -> Result<Bill, ReportError> {
     let window = period.window();
     let published = reader.published(window).await?;
     if published.hours == 0 {
         return Err(ReportError::NoData(period.label().into()));
     }
-    let (rules, changes_ms) = (config.rules_name(), config.changes_ms());
-    let days = Days { rules: &rules, window };
-    let (lines, held, devices, prices, mapping) = tokio::try_join!(
+    let rules = config.rules();
+    let (name, mut edges_ms) = (config.rules_name(), config.changes_ms());
+    if bill::needs_days(rules) {
+        edges_ms.extend(period.midnights_ms());
+        edges_ms.sort_unstable();
+        edges_ms.dedup();
+    }
+    let days = Days { rules: &name, window };
+    let pieces = async {
+        if bill::needs_pieces(rules) { reader.charge_pieces(days, &edges_ms).await } else { Ok(Vec::new()) }
+    };
+    let (lines, held, devices, pieces, prices, mapping, posted) = tokio::try_join!(
         reader.charge_lines(days, None),
         reader.charge_devices(days, None),
-        reader.device_days(days, &changes_ms, None),
+        reader.device_days(days, &edges_ms, None),
+        pieces,
         reader.version("prices.toml", config.prices.hash()),
         reader.version("tenants.toml", config.tenants.hash()),
+        periods::posted(reader, period),
     )?;
     if devices.is_empty() {
         return Err(ReportError::NoData(period.label().into()));
@@ -72,7 +103,6 @@ pub async fn bill(reader: &Reader, config: &Loaded, period: &Period) -> Result<B
     for (tenant, device, held) in held {
         tenants.entry(tenant).or_default().hold(&device, held);
     }
-    let rated = Rated::of(tenants, &devices, config.rules(), &config.currency);
     let last_end_ms = i64::from(published.last_hour_s) * 1000 + HOUR_MS;
     let context = Context {
         period: period.clone(),
@@ -82,8 +112,17 @@ pub async fn bill(reader: &Reader, config: &Loaded, period: &Period) -> Result<B
         prices,
         mapping,
         data_through_ms: Some(last_end_ms.min(published.newest_ms)),
+        closed: None,
     };
-    Ok(statement::prepare(&context, &rated, &devices, &config.tenants))
+    let input = bill::Input {
+        context: &context,
+        rules,
+        currency: &config.currency,
+        devices: &devices,
+        pieces: &pieces,
+        posted: &posted,
+    };
+    Ok(bill::make(tenants, input)?)
 }
 
 /// A tenant's statement of a bill.
@@ -128,7 +167,14 @@ pub async fn explain(
     let statement = statements.find(|s| s.number == number && may_see(&s.tenant.id)).ok_or_else(unknown)?;
     let line = statement.lines.iter().find(|l| l.number == line).ok_or_else(unknown)?.clone();
     let owners = reader.owners(period.window()).await?;
-    let usage = reader.line_hours(&line.key, period.window()).await?;
+    // A closed period is opened with the rows, prices and tenants that it was closed with.
+    let (config, usage) = match reader.closing(period.label()).await? {
+        Some(closing) => (
+            &periods::archived(reader, config, &period).await.map_err(Box::new)?,
+            reader.line_hours_closed(&line.key, period.label(), closing.attempt).await?,
+        ),
+        None => (config, reader.line_hours(&line.key, period.window()).await?),
+    };
     let own: Vec<_> = usage
         .into_iter()
         .filter(|row| {

@@ -19,6 +19,8 @@ pub mod charges;
 
 pub mod owners;
 
+pub mod closing;
+
 pub mod keys;
 
 pub mod host_memory;

@@ -3,7 +3,10 @@
 //!
 //! A text cell that a spreadsheet would take for a formula gets an apostrophe in front; numbers stay numbers.
 
+use crate::charge::{Charge, ChargeKind};
 use crate::instant::local;
+use crate::money::Currency;
+use crate::post::Numbered;
 use crate::rating::{Line, PlatformLine};
 use crate::statement::{PlatformStatement, Statement};
 use crate::words;
@@ -12,10 +15,10 @@ use chrono_tz::Tz;
 const LINE_COLUMNS: &str = "statement,revision,status,mode,period,period_start_utc,period_end_utc,tenant,tenant_path,\
     cost_centre,line,model,sharing,profile,share_num,share_den,quality,natural_hours_unit,natural_ms,observed_ms,\
     gpu_hours,busy_gpu_hours,not_busy_gpu_hours,use_unknown_gpu_hours,energy_mj,price_entry,unit_price,exact_cost,\
-    currency,amount,price_state,price_version,mapping_version";
+    currency,amount,price_state,price_version,mapping_version,kind,what,basis,quantity,unit,list_unit_price,reference";
 
 const PLATFORM_COLUMNS: &str = "statement,revision,status,period,line,model,what,gpu_hours,price_entry,unit_price,\
-    exact_cost,currency,amount,price_state";
+    exact_cost,currency,amount,price_state,kind,reference";
 
 const PROOF_COLUMNS: &str = "statement,tenant,device,node,model,yours_gpu_hours,others_gpu_hours,free_gpu_hours,\
     stranded_gpu_hours,unavailable_gpu_hours,unobserved_gpu_hours,capacity_gpu_hours";
@@ -26,6 +29,9 @@ pub fn lines(statements: &[&Statement]) -> Vec<u8> {
     for statement in statements {
         for line in &statement.lines {
             table.row(&line_cells(statement, line));
+        }
+        for row in &statement.charges {
+            table.row(&charge_cells(statement, row));
         }
     }
     table.bytes()
@@ -52,6 +58,19 @@ pub fn platform(statement: &PlatformStatement) -> Vec<u8> {
             line.exact,
             amount_of(statement, line.amount),
         ));
+        cells.extend([Cell::Text("usage".into()), Cell::Text(String::new())]);
+        table.row(&cells);
+    }
+    for row in &statement.charges {
+        let charge = &row.charge;
+        let mut cells = platform_head(statement, row.number.clone());
+        cells.extend([
+            Cell::Text(String::new()),
+            Cell::Text(charge.what.clone()),
+            Cell::Number(charge.held.to_string()),
+        ]);
+        cells.extend(charge_price_cells(charge, &statement.currency));
+        cells.extend([Cell::Text(kind_name(charge.kind)), Cell::Text(charge.reference.clone())]);
         table.row(&cells);
     }
     table.bytes()
@@ -74,13 +93,14 @@ pub fn proof(statements: &[&Statement]) -> Vec<u8> {
     table.bytes()
 }
 
-fn line_cells(statement: &Statement, line: &Line) -> Vec<Cell> {
-    let (context, key) = (&statement.context, &line.key);
+/// The cells of a statement that its rows begin with, up to the row's number.
+fn row_head(statement: &Statement, row: String) -> Vec<Cell> {
+    let context = &statement.context;
     let text = |t: &str| Cell::Text(t.into());
     let number = |n: &dyn std::fmt::Display| Cell::Number(n.to_string());
     let utc = |at_ms| Cell::Text(local(at_ms, Tz::UTC).format("%Y-%m-%dT%H:%M:%SZ").to_string());
     let window = context.period.window();
-    let mut cells = vec![
+    vec![
         text(&statement.number),
         number(&context.revision),
         text(words::status(context.status)),
@@ -91,7 +111,16 @@ fn line_cells(statement: &Statement, line: &Line) -> Vec<Cell> {
         text(statement.tenant.id.as_str()),
         text(&statement.path),
         text(statement.tenant.cost_centre.as_deref().unwrap_or("")),
-        Cell::Text(format!("L{}", line.number)),
+        Cell::Text(row),
+    ]
+}
+
+fn line_cells(statement: &Statement, line: &Line) -> Vec<Cell> {
+    let (context, key) = (&statement.context, &line.key);
+    let text = |t: &str| Cell::Text(t.into());
+    let number = |n: &dyn std::fmt::Display| Cell::Number(n.to_string());
+    let mut cells = row_head(statement, format!("L{}", line.number));
+    cells.extend([
         text(&key.model),
         text(words::sharing(key.sharing)),
         text(&key.profile),
@@ -106,11 +135,69 @@ fn line_cells(statement: &Statement, line: &Line) -> Vec<Cell> {
         number(&line.not_busy_held()),
         number(&line.unknown_held()),
         number(&line.sums.energy_mj),
-    ];
+    ]);
     let amount = line.amount.map(|amount| statement.currency.decimal(amount));
     cells.extend(price_cells(statement.currency.code(), &key.price, line.exact, amount));
     cells.extend([number(&context.prices.number), number(&context.mapping.number)]);
+    cells.extend([
+        text("usage"),
+        Cell::Text(words::line_what(key)),
+        Cell::Text(key.basis.charged.to_string()),
+        Cell::Number(nano(line.quantity.nano)),
+        text(line.quantity.unit.word()),
+        Cell::Number(key.price.rate().map(|rate| rate.list.to_string()).unwrap_or_default()),
+        text(""),
+    ]);
     cells
+}
+
+/// A row that isn't usage: cells that only usage has are empty.
+fn charge_cells(statement: &Statement, row: &Numbered) -> Vec<Cell> {
+    /// Columns between the row's number and its GPU-hours, and from there to its price entry.
+    const BEFORE: usize = 9;
+    const AFTER: usize = 4;
+    let (context, charge) = (&statement.context, &row.charge);
+    let number = |n: &dyn std::fmt::Display| Cell::Number(n.to_string());
+    let empty = |count: usize| std::iter::repeat_with(|| Cell::Number(String::new())).take(count);
+    let mut cells = row_head(statement, row.number.clone());
+    cells.extend(empty(BEFORE));
+    cells.push(number(&charge.held));
+    cells.extend(empty(AFTER));
+    cells.extend(charge_price_cells(charge, &statement.currency));
+    cells.extend([number(&context.prices.number), number(&context.mapping.number)]);
+    let quantity = charge.quantity;
+    cells.extend([
+        Cell::Text(kind_name(charge.kind)),
+        Cell::Text(charge.what.clone()),
+        Cell::Text(String::new()),
+        Cell::Number(quantity.map(|q| nano(q.nano)).unwrap_or_default()),
+        Cell::Text(quantity.map(|q| q.unit.word().to_owned()).unwrap_or_default()),
+        Cell::Number(String::new()),
+        Cell::Text(charge.reference.clone()),
+    ]);
+    cells
+}
+
+/// Price entry, unit price, exact cost, currency, amount, state of a charge.
+fn charge_price_cells(charge: &Charge, currency: &Currency) -> [Cell; 6] {
+    [
+        Cell::Text(String::new()),
+        Cell::Number(charge.unit_price.map(|price| price.to_string()).unwrap_or_default()),
+        Cell::Number(charge.exact.to_string()),
+        Cell::Text(currency.code().into()),
+        Cell::Number(currency.decimal(charge.amount)),
+        Cell::Text("priced".into()),
+    ]
+}
+
+/// `basis-difference`: the kind for machines.
+fn kind_name(kind: ChargeKind) -> String {
+    kind.word().replace(' ', "-")
+}
+
+/// A quantity in 1e-9 of its unit, as a decimal.
+fn nano(nano: i64) -> String {
+    schema::units::NanoGpuHours(nano).to_string()
 }
 
 fn platform_cells(statement: &PlatformStatement, line: &PlatformLine) -> Vec<Cell> {
@@ -126,6 +213,7 @@ fn platform_cells(statement: &PlatformStatement, line: &PlatformLine) -> Vec<Cel
         line.exact,
         amount_of(statement, line.amount),
     ));
+    cells.extend([Cell::Text("capacity".into()), Cell::Text(String::new())]);
     cells
 }
 

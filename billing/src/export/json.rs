@@ -2,8 +2,9 @@
 
 use crate::instant::local;
 use crate::money::{Amount, Currency};
+use crate::post::Numbered;
 use crate::rating::{Line, PlatformLine};
-use crate::statement::{Bill, Context, PlatformStatement, ProofRow, Statement, Totals};
+use crate::statement::{Bill, Context, Converted, PlatformStatement, ProofRow, Statement, Totals};
 use crate::words;
 use chrono_tz::Tz;
 use serde_json::{Value, json};
@@ -67,6 +68,7 @@ fn statement_value(statement: &Statement) -> Value {
         "context": context_value(&statement.context),
         "currency": currency,
         "lines": statement.lines.iter().map(|line| line_value(line, currency)).collect::<Vec<_>>(),
+        "charges": statement.charges.iter().map(|row| charge_value(row, currency)).collect::<Vec<_>>(),
         "totals": totals_value(&statement.totals, currency),
         "where_it_went": {
             "busy": currency.decimal(went.busy),
@@ -76,6 +78,14 @@ fn statement_value(statement: &Statement) -> Value {
         "coverage": {
             "observed_gpu_hours": coverage.observed.to_string(),
             "capacity_gpu_hours": coverage.capacity.to_string(),
+        },
+        "converted": match &statement.converted {
+            Converted::At { currency, amount, rate } => json!({
+                "currency": currency,
+                "amount": currency.decimal(*amount),
+                "rate": rate,
+            }),
+            Converted::Same | Converted::Missing => Value::Null,
         },
         "proof": statement.proof.iter().map(proof_value).collect::<Vec<_>>(),
     })
@@ -89,6 +99,7 @@ fn platform_value(statement: &PlatformStatement) -> Value {
         "currency": currency,
         "lines": statement.lines.iter().map(|line| platform_line_value(line, currency)).collect::<Vec<_>>(),
         "unattributed": statement.unattributed.iter().map(|line| unattributed_value(line, statement)).collect::<Vec<_>>(),
+        "charges": statement.charges.iter().map(|row| charge_value(row, currency)).collect::<Vec<_>>(),
         "totals": totals_value(&statement.totals, currency),
         "ghost_gpu_hours": statement.ghost.to_string(),
     })
@@ -112,6 +123,8 @@ fn context_value(context: &Context) -> Value {
         "prices": { "version": context.prices.number, "sha256": context.prices.hash },
         "mapping": { "version": context.mapping.number, "sha256": context.mapping.hash },
         "data_through": context.data_through_ms.map(utc),
+        "manifest": context.closed.as_ref().map(|closed| closed.manifest.as_str()),
+        "waivers": context.closed.iter().flat_map(|closed| &closed.waivers).collect::<Vec<_>>(),
     })
 }
 
@@ -132,12 +145,41 @@ fn line_value(line: &Line, currency: &Currency) -> Value {
         "held_not_busy_gpu_hours": line.not_busy_held().to_string(),
         "use_unknown_gpu_hours": line.unknown_held().to_string(),
         "energy_mj": line.sums.energy_mj,
+        "basis": key.basis.charged.to_string(),
+        "basis_asked": key.basis.asked.to_string(),
+        "quantity": nano(line.quantity.nano),
+        "unit": line.quantity.unit.word(),
         "price_entry": key.price.entry(),
+        "list_unit_price": key.price.rate().map(|rate| rate.list.to_string()),
         "unit_price": key.price.unit().map(|p| p.to_string()),
+        "tier": key.price.rate().map(|rate| rate.tier + 1),
         "exact_cost": line.exact,
         "amount": decimal(line.amount, currency),
         "unpriced": words::unpriced_remedy(&key.price, &key.model),
     })
+}
+
+/// A row that isn't usage.
+fn charge_value(row: &Numbered, currency: &Currency) -> Value {
+    let charge = &row.charge;
+    json!({
+        "line": row.number,
+        "kind": charge.kind,
+        "what": charge.what,
+        "gpu_hours": charge.held.to_string(),
+        "quantity": charge.quantity.map(|quantity| nano(quantity.nano)),
+        "unit": charge.quantity.map(|quantity| quantity.unit.word()),
+        "unit_price": charge.unit_price.map(|price| price.to_string()),
+        "exact_cost": charge.exact,
+        "amount": currency.decimal(charge.amount),
+        "reference": charge.reference,
+        "counterpart": charge.counterpart,
+    })
+}
+
+/// A quantity in 1e-9 of its unit, as a decimal.
+fn nano(nano: i64) -> String {
+    schema::units::NanoGpuHours(nano).to_string()
 }
 
 /// A line of `unattributed`, with why it is nobody's.
@@ -166,6 +208,7 @@ fn platform_line_value(line: &PlatformLine, currency: &Currency) -> Value {
 fn totals_value(totals: &Totals, currency: &Currency) -> Value {
     json!({
         "gpu_hours": totals.quantity.to_string(),
+        "usage_amount": currency.decimal(totals.usage),
         "amount": currency.decimal(totals.amount),
         "exact_cost": totals.exact,
         "rounding": totals.rounding,

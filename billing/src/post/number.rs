@@ -3,7 +3,7 @@
 use crate::charge::Charge;
 
 /// A charge with its number on the statement.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Numbered {
     /// `R1`, `F1`, `C1`: the kind's letter and a count from 1.
     pub number: String,

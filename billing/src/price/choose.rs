@@ -76,13 +76,7 @@ impl PriceBook {
             };
             list.and_then(in_unit).unwrap_or(own.price)
         };
-        if best.is_list()
-            && let Some(less) = discount::of(&self.terms.discounts, asked.model, asked.path, asked.at_ms)
-        {
-            own.step(less.span.from_ms, less.off(own.price), |price| {
-                format!("less {} % by discount {} = {price}", less.percent(), less.id)
-            });
-        }
+        self.take_discount(asked, best, &mut own);
         Ok(Rate {
             from_ms: own.from_ms,
             entry: best.id.clone(),
@@ -91,6 +85,26 @@ impl PriceBook {
             price: own.price,
             tier,
         })
+    }
+
+    /// What another tier of the entry that a price came from costs; `None` where the book has no such entry any more. Of
+    /// `asked`, owner and site don't matter: the entry is known.
+    pub fn in_tier(&self, rate: &Rate, asked: &Asked<'_>, tier: u32) -> Option<Rate> {
+        let entry = self.entry(&rate.entry)?;
+        let mut own = Working { from_ms: entry.span.from_ms, price: UnitPrice(0), tell: None };
+        self.work_out(asked, entry, tier, &mut own).ok()?;
+        self.take_discount(asked, entry, &mut own);
+        Some(Rate { price: own.price, tier, ..rate.clone() })
+    }
+
+    /// The nearest discount off a list price.
+    fn take_discount(&self, asked: &Asked<'_>, entry: &PriceEntry, own: &mut Working<'_>) {
+        let discount = discount::of(&self.terms.discounts, asked.model, asked.path, asked.at_ms);
+        if let Some(less) = discount.filter(|_| entry.is_list()) {
+            own.step(less.span.from_ms, less.off(own.price), |price| {
+                format!("less {} % by discount {} = {price}", less.percent(), less.id)
+            });
+        }
     }
 
     /// The most exact entry of all, and of those that are nobody's own.

@@ -2,13 +2,17 @@
 
 use super::{PlatformStatement, Statement};
 use crate::money::Amount;
+use crate::post::Numbered;
 use crate::rating::{Line, PlatformKind};
 use crate::tenant::TenantId;
 use crate::usage::DeviceTotal;
 use schema::units::NanoGpuHours;
 
+/// The platform's own charges: what reservations and policies move from it to tenants (negative), and what is posted to it.
+pub const MOVED: &str = "platform's charges";
+
 /// One part of the fleet's time.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct FleetPart {
     /// A tenant's id, or `unattributed`, `free`, `stranded`, `unavailable`, `unobserved`.
     pub name: String,
@@ -21,13 +25,14 @@ pub struct FleetPart {
 }
 
 /// The fleet over the period.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Fleet {
     /// Device time in service.
     pub capacity: NanoGpuHours,
     /// Devices with time in service.
     pub devices: usize,
-    /// Tenants by id, then `unattributed`, `free`, `stranded`, `unavailable`, `unobserved`.
+    /// Tenants by id, then `unattributed`, `free`, `stranded`, `unavailable`, `unobserved`, then [`MOVED`] where there is any.
+    /// What reservations and allocations move is in its tenant's part and, negative, in the last.
     pub parts: Vec<FleetPart>,
     /// Device time that has no price and is in no amount.
     pub unpriced: NanoGpuHours,
@@ -69,12 +74,21 @@ impl Fleet {
     /// From the statements and the devices they must add up to.
     pub(super) fn of(tenants: &[Statement], platform: &PlatformStatement, devices: &[DeviceTotal]) -> Self {
         let usage = |line: &Line| (line.sums.held, line.amount);
-        let mut parts: Vec<FleetPart> =
-            tenants.iter().map(|s| FleetPart::of(s.tenant.id.as_str(), s.lines.iter().map(usage))).collect();
+        let charge = |numbered: &Numbered| (numbered.charge.held, Some(numbered.charge.amount));
+        let mut parts: Vec<FleetPart> = tenants
+            .iter()
+            .map(|s| {
+                let rows = s.lines.iter().map(usage).chain(s.charges.iter().map(charge));
+                FleetPart::of(s.tenant.id.as_str(), rows)
+            })
+            .collect();
         parts.push(FleetPart::of(TenantId::UNATTRIBUTED, platform.unattributed.iter().map(usage)));
         for kind in PlatformKind::ALL {
             let of_kind = platform.lines.iter().filter(|l| l.kind == kind);
             parts.push(FleetPart::of(kind.word(), of_kind.map(|l| (l.quantity, l.amount))));
+        }
+        if !platform.charges.is_empty() {
+            parts.push(FleetPart::of(MOVED, platform.charges.iter().map(charge)));
         }
         let names: std::collections::BTreeSet<&str> = devices.iter().map(|d| d.device.as_str()).collect();
         Self {

@@ -5,7 +5,7 @@ use schema::units::NanoGpuHours;
 use std::collections::BTreeMap;
 
 /// One device over the period. The parts sum to `capacity` exactly.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct ProofRow {
     /// NVML UUID.
     pub device: String,

@@ -6,7 +6,7 @@ use crate::wide::{apportion, mul_div};
 use schema::units::NanoGpuHours;
 
 /// A posted total in three parts that sum to it exactly.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize)]
 pub struct WhereItWent {
     /// Held and busy.
     pub busy: Amount,

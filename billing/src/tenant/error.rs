@@ -193,20 +193,6 @@ pub enum TenantError {
         /// What to write.
         remedy: &'static str,
     },
-    /// Statements can't be converted.
-    #[error(
-        "{place}: currency of tenant {id} is {currency} and the service's is {service}: exchange rates are not kept yet; remove it, or set currency in slicemeter.toml"
-    )]
-    OtherCurrency {
-        /// Where.
-        place: Place,
-        /// The tenant.
-        id: TenantId,
-        /// Its currency.
-        currency: String,
-        /// The service's.
-        service: String,
-    },
     /// Changes out of order.
     #[error(
         "{place}: changes of tenant {id} are not in the order of their `from`: sort them, each with its own instant"

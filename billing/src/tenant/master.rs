@@ -1,12 +1,12 @@
 //! A tenant's master data, and how it changes over time.
 
-use super::{TenantError, TenantId};
+use super::TenantId;
 use crate::money::Currency;
 use crate::place::Place;
 use schema::window::Window;
 
 /// A tenant's master data at an instant.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Tenant {
     /// Its id: a safe name.
     pub id: TenantId,
@@ -29,7 +29,7 @@ pub struct Tenant {
 }
 
 /// A cost centre, and since when it is the tenant's within a window.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct CostCentre {
     /// From when, Unix milliseconds; the window's start for the first.
     pub from_ms: i64,
@@ -125,17 +125,5 @@ impl History {
             }
         }
         if spans.iter().all(|span| span.name.is_none()) { Vec::new() } else { spans }
-    }
-
-    pub fn check_currency(&self, service: &Currency) -> Result<(), TenantError> {
-        let other = self.rows.iter().find_map(|(_, t)| t.currency.as_ref().filter(|c| *c != service));
-        other.map_or(Ok(()), |currency| {
-            Err(TenantError::OtherCurrency {
-                place: self.place.clone(),
-                id: self.latest().id.clone(),
-                currency: currency.code().into(),
-                service: service.code().into(),
-            })
-        })
     }
 }

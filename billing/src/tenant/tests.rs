@@ -175,14 +175,6 @@ fn master_data_holds_from_its_instant_and_a_statement_names_every_cost_centre() 
     let path = |when| tenants.path(&id("b"), at(when));
     assert_eq!((path("2025-12-31"), path("2026-01-01")), ("/a/b".into(), "/b".into()));
 
-    let eur = crate::money::Currency::parse("EUR").expect("a currency");
-    let dollars = parse("[[tenant]]\nid = \"a\"\ncurrency = \"USD\"\n").expect("parses");
-    let refused = dollars.check_currency(&eur).expect_err("differs").to_string();
-    assert!(
-        refused.starts_with("tenants.toml:1: currency of tenant a is USD and the service's is EUR"),
-        "{refused}"
-    );
-    assert_eq!(dollars.check_currency(&crate::money::Currency::parse("USD").expect("a currency")), Ok(()));
 }
 
 #[test]

@@ -219,6 +219,7 @@ pub fn context(mode: Mode) -> Context {
         prices: Version { number: 4, hash: prices().hash().into() },
         mapping: Version { number: 12, hash: tenants().hash().into() },
         data_through_ms: Some(period().window().end_ms),
+        closed: None,
     }
 }
 
@@ -226,5 +227,5 @@ pub fn bill(mode: Mode) -> Bill {
     let currency = Currency::parse("USD").expect("a currency");
     let (usage, devices, tenants) = (usage(), devices(), tenants());
     let rated = rate(&usage, &devices, &owners(), Rules { tenants: &tenants, prices: &prices() }, &currency).expect("rates");
-    prepare(&context(mode), &rated, &devices, &tenants)
+    prepare(&context(mode), &rated, Vec::new(), &devices, &tenants)
 }

@@ -3,6 +3,7 @@
 use super::{Heading, Links, STYLE, html};
 use crate::line::{LineView, percent, unpriced};
 use askama::Template;
+use billing::rating::LineBasis;
 use billing::statement::{ProofRow, Statement, by_model};
 use billing::words;
 
@@ -19,6 +20,10 @@ struct StatementPage<'a> {
     last: Option<&'static str>,
     currency: &'a str,
     lines: Vec<LinkedLine>,
+    charges: Vec<LineView>,
+    basis: &'static str,
+    usage_gpu_hours: String,
+    usage: String,
     total_word: &'static str,
     total_gpu_hours: String,
     total: String,
@@ -30,6 +35,7 @@ struct StatementPage<'a> {
     coverage: String,
     energy_kwh: String,
     notes: Vec<String>,
+    converted: Option<String>,
 }
 
 /// A line and where it is opened.
@@ -81,6 +87,14 @@ pub fn statement(statement: &Statement, links: &Links) -> String {
         last: statement.last.then_some(words::LAST_STATEMENT),
         currency: currency.code(),
         lines: lines.collect(),
+        charges: statement.charges.iter().map(|row| LineView::of_charge(row, currency)).collect(),
+        basis: if statement.lines.iter().all(|l| l.key.basis == LineBasis::default()) {
+            "held"
+        } else {
+            "held, where nothing else is said"
+        },
+        usage_gpu_hours: words::gpu_hours(statement.lines.iter().map(|l| l.sums.held).sum()),
+        usage: currency.show(totals.usage),
         total_word: words::total(statement.context.mode),
         total_gpu_hours: words::gpu_hours(totals.quantity),
         total: currency.show(totals.amount),
@@ -95,6 +109,7 @@ pub fn statement(statement: &Statement, links: &Links) -> String {
         models: models.iter().map(|m| ProofView::of(count(m.devices), &m.sum)).collect(),
         coverage: percent(statement.coverage().basis_points()),
         energy_kwh: words::kwh(totals.energy_mj),
+        converted: words::converted(statement),
         notes: unpriced(
             statement.lines.iter().map(|l| (format!("L{}", l.number), &l.key.price, l.key.model.as_str())),
         ),

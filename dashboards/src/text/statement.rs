@@ -2,7 +2,7 @@
 
 use crate::line::{LineView, bounds, percent, unpriced, versions};
 use crate::table::{Column, WIDTH_MAX, plain, render, wrap};
-use billing::rating::{Line, LineKey};
+use billing::rating::{Line, LineBasis, LineKey};
 use billing::statement::{Context, PlatformStatement, ProofRow, Statement, Totals, by_model};
 use billing::words;
 
@@ -33,6 +33,9 @@ pub fn statement(statement: &Statement) -> String {
     }
     out.push_str(&lines_table(statement));
     out.push_str(&sums(&statement.totals, &statement.currency));
+    if let Some(converted) = words::converted(statement) {
+        paragraph(&mut out, &converted);
+    }
     let priced = if statement.totals.unpriced_lines == 0 { "" } else { ", priced lines" };
     let (went, show) = (&statement.where_it_went, |amount| statement.currency.show(amount));
     paragraph(
@@ -43,7 +46,7 @@ pub fn statement(statement: &Statement) -> String {
             show(went.busy),
             show(went.not_busy),
             show(went.unknown),
-            show(statement.totals.amount),
+            show(statement.totals.usage),
         ),
     );
     out.push_str(&proof(statement));
@@ -67,14 +70,15 @@ pub fn statement(statement: &Statement) -> String {
 /// The platform's own statement: what nobody held, and use that nobody could be found for.
 pub fn platform(statement: &PlatformStatement) -> String {
     let mut out = heading(&statement.number, "   capacity that no tenant held", &statement.context);
-    let mut rows = vec![header(statement.currency.code())];
+    let mut rows = vec![header(statement.currency.code(), "what (basis: held)")];
     let platform = statement.lines.iter().map(|line| LineView::of_platform(line, &statement.currency));
     let nobody = statement.unattributed.iter().map(|line| {
         let view = LineView::of(line, &statement.currency);
         let why = words::unattributed(line.key.ended.as_ref(), statement.context.period.zone());
         LineView { what: format!("{why}: {}", view.what), ..view }
     });
-    rows.extend(platform.chain(nobody).map(cells));
+    let charges = statement.charges.iter().map(|row| LineView::of_charge(row, &statement.currency));
+    rows.extend(platform.chain(nobody).chain(charges).map(cells));
     rows.push(total_row(words::PLATFORM_TOTAL, &statement.totals, &statement.currency));
     out.push_str(&render(&COLUMNS, &rows));
     out.push_str(&sums(&statement.totals, &statement.currency));
@@ -106,6 +110,9 @@ pub(super) fn heading(number: &str, whose: &str, context: &Context) -> String {
     for line in [plain(&first), bounds(context), versions(context)] {
         paragraph(&mut out, &line);
     }
+    for waiver in context.closed.iter().flat_map(|closed| &closed.waivers) {
+        paragraph(&mut out, &words::waiver(waiver));
+    }
     out
 }
 
@@ -125,16 +132,31 @@ pub(super) fn indented(out: &mut String, indent: &str, text: &str) {
 }
 
 fn lines_table(statement: &Statement) -> String {
-    let mut rows = vec![header(statement.currency.code())];
+    let mut rows = vec![header(statement.currency.code(), basis(statement))];
     let mut last: Option<&Line> = None;
     for line in &statement.lines {
         let view = LineView::of(line, &statement.currency);
         let same = last.and_then(|last| same_but(&last.key, &line.key));
-        rows.push(cells(LineView { what: same.map_or(view.what, String::from), ..view }));
+        let what = match (same, words::tier(&line.key.price)) {
+            (Some(same), None) if words::charged(line).is_none() => same.to_owned(),
+            _ => view.what.clone(),
+        };
+        rows.push(cells(LineView { what, ..view }));
         last = Some(line);
     }
+    if !statement.charges.is_empty() {
+        rows.push(usage_row(statement));
+    }
+    rows.extend(statement.charges.iter().map(|row| cells(LineView::of_charge(row, &statement.currency))));
     rows.push(total_row(words::total(statement.context.mode), &statement.totals, &statement.currency));
     render(&COLUMNS, &rows)
+}
+
+/// What the lines of usage come to, before charges.
+fn usage_row(statement: &Statement) -> Vec<String> {
+    let held = statement.lines.iter().map(|line| line.sums.held).sum();
+    let totals = Totals { quantity: held, amount: statement.totals.usage, ..statement.totals };
+    total_row("usage", &totals, &statement.currency)
 }
 
 /// A line that differs from the one above in one thing says only that.
@@ -147,10 +169,16 @@ fn same_but(above: &LineKey, key: &LineKey) -> Option<&'static str> {
     (watched == *above && key.unwatched).then_some("same, collector gap")
 }
 
-fn header(currency: &str) -> Vec<String> {
+/// What the lines are charged by, for the head of their column.
+fn basis(statement: &Statement) -> &'static str {
+    let held = statement.lines.iter().all(|line| line.key.basis == LineBasis::default());
+    if held { "what (basis: held)" } else { "what (basis: held, where nothing else is said)" }
+}
+
+fn header(currency: &str, what: &'static str) -> Vec<String> {
     let price = format!("x {currency}");
     let amount = format!("= {currency}");
-    ["", "what (basis: held)", "natural", "share", "GPU-hours", &price, &amount, "obs%", "quality"]
+    ["", what, "natural", "share", "GPU-hours", &price, &amount, "obs%", "quality"]
         .map(String::from)
         .into()
 }

@@ -3,9 +3,10 @@
 use super::{Global, Outcome, load_and_open};
 use crate::api::statements::{Format, render, render_platform};
 use crate::config::Loaded;
+use crate::jobs::rate::rate_dirty;
 use crate::jobs::settle::settle;
 use crate::open::Opened;
-use crate::report::{bill, of_tenant};
+use crate::report::{bill, live_bill, of_tenant};
 use anyhow::Context;
 use billing::export;
 use billing::period::Period;
@@ -32,6 +33,9 @@ pub struct Options {
     /// A file; or, without --tenant, a directory that gets a file for each tenant
     #[arg(long, value_name = "PATH")]
     output: Option<PathBuf>,
+    /// Show what each statement would come to with this price book in place of prices.toml; nothing is kept
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["tenant", "format", "output"])]
+    what_if: Option<PathBuf>,
 }
 
 /// Writes the statements. A line without a price keeps its quantity and is a finding.
@@ -48,6 +52,9 @@ pub async fn run(options: Options, global: &Global) -> anyhow::Result<Outcome> {
 async fn write(options: &Options, config: &Loaded, opened: &Opened) -> anyhow::Result<Outcome> {
     let period = Period::parse(&options.period, config.zone).map_err(crate::report::ReportError::from)?;
     settle(&opened.store, config, period.window()).await?;
+    if let Some(file) = &options.what_if {
+        return what_if(file, config, opened, &period).await;
+    }
     let bill = bill(&opened.store.reader(), config, &period).await?;
     let unpriced = match (&options.tenant, &options.output) {
         (Some(tenant), output) => {
@@ -73,6 +80,24 @@ async fn write(options: &Options, config: &Loaded, opened: &Opened) -> anyhow::R
         eprintln!("slicemeter: {unpriced} lines have no price: add entries for their models to prices.toml");
         return Ok(Outcome::Finding);
     }
+    Ok(Outcome::Done)
+}
+
+/// The period under a price book on trial, beside what it is.
+async fn what_if(
+    file: &Path,
+    config: &Loaded,
+    opened: &Opened,
+    period: &Period,
+) -> anyhow::Result<Outcome> {
+    let content =
+        std::fs::read_to_string(file).with_context(|| format!("could not read {}", file.display()))?;
+    let trial = config.with("prices.toml", &content)?;
+    let reader = opened.store.reader();
+    let now = live_bill(&reader, config, period).await?;
+    rate_dirty(&opened.store, &trial, period.window()).await?;
+    let then = live_bill(&reader, &trial, period).await?;
+    put(text::what_if(&now, &then).as_bytes(), None)?;
     Ok(Outcome::Done)
 }
 

@@ -71,7 +71,7 @@ pub async fn close_dirty(
 }
 
 /// A revision later than `last`, by the clock where that is later.
-pub(super) fn next_revision(last: u64, now_ms: i64) -> u64 {
+pub(crate) fn next_revision(last: u64, now_ms: i64) -> u64 {
     let low = u64::from(std::process::id()) & 0xfff;
     let by_clock = (u64::try_from(now_ms).unwrap_or(0) << 12) | low;
     by_clock.max((((last >> 12) + 1) << 12) | low)

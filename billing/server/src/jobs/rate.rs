@@ -32,7 +32,8 @@ pub enum RatingError {
 }
 
 /// A day to be rated, and what from.
-struct DirtyDay {
+#[derive(Debug, Clone)]
+pub struct DirtyDay {
     window: Window,
     hours: Vec<HourRevision>,
     fingerprint: u64,
@@ -68,7 +69,10 @@ pub async fn rate_dirty(store: &Store, config: &Loaded, window: Window) -> Resul
 }
 
 /// Local days that `window` touches whose hours aren't those that they were rated from.
-async fn dirty_days(
+///
+/// # Errors
+/// The store refuses or can't be reached.
+pub async fn dirty_days(
     reader: &Reader,
     rules: &str,
     zone: Tz,

@@ -2,6 +2,7 @@
 
 use super::totals::{DeviceFound, UsageFound, edges};
 use super::{Doing, Reader, StoreError, Writer};
+use billing::bill::DevicePiece;
 use billing::rating::{LineKey, Sums};
 use billing::tenant::TenantId;
 use billing::usage::{DeviceTotal, UsageTotal};
@@ -71,6 +72,26 @@ struct LineFound {
     line_key: String,
     first_ms: i64,
     last_ms: i64,
+    natural: i64,
+    observed: i64,
+    held: i64,
+    charged: i64,
+    busy: i64,
+    unknown: i64,
+    energy: i64,
+    memory: u128,
+}
+
+#[derive(Row, Deserialize)]
+struct PieceFound {
+    from_ms: i64,
+    to_ms: i64,
+    tenant_id: String,
+    line_key: String,
+    cluster_name: String,
+    node_name: String,
+    device_uuid: String,
+    model_name: String,
     natural: i64,
     observed: i64,
     held: i64,
@@ -206,6 +227,47 @@ impl Reader {
                 Ok((tenant_of(&row.tenant_id)?, key_of(&row.line_key)?, sums))
             })
             .collect()
+    }
+
+    /// Sums by tenant, line and device, between `edges_ms` (instants strictly inside the window).
+    ///
+    /// # Errors
+    /// ClickHouse refuses or can't be reached; a key that this version can't read.
+    pub async fn charge_pieces(
+        &self,
+        days: Days<'_>,
+        edges_ms: &[i64],
+    ) -> Result<Vec<DevicePiece>, StoreError> {
+        let rows: Vec<PieceFound> = self
+            .of_days(sql::CHARGE_PIECES, days)
+            .param("edges", edges(days.window, edges_ms))
+            .fetch_all()
+            .await
+            .doing("sum charges by device")?;
+        let piece = |row: PieceFound| {
+            let segment = Window::new(row.from_ms, row.to_ms);
+            Ok(DevicePiece {
+                tenant: tenant_of(&row.tenant_id)?,
+                key: key_of(&row.line_key)?,
+                cluster: row.cluster_name,
+                node: row.node_name,
+                device: row.device_uuid,
+                model: row.model_name,
+                segment,
+                sums: Sums {
+                    span: segment,
+                    natural_ms: row.natural,
+                    observed_ms: row.observed,
+                    held: NanoGpuHours(row.held),
+                    charged: NanoGpuHours(row.charged),
+                    busy: NanoGpuHours(row.busy),
+                    unknown: NanoGpuHours(row.unknown),
+                    energy_mj: row.energy,
+                    memory_byte_ms: row.memory,
+                },
+            })
+        };
+        rows.into_iter().map(piece).collect()
     }
 
     /// Device time held, by tenant and device; of one tenant where it is named.

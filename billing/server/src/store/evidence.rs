@@ -51,18 +51,9 @@ impl Reader {
     /// # Errors
     /// ClickHouse refuses or can't be reached.
     pub async fn line_hours(&self, key: &LineKey, window: Window) -> Result<Vec<UsageTotal>, StoreError> {
-        let rows: Vec<UsageFound> = self
-            .query(sql::LINE_HOURS)
+        let rows: Vec<UsageFound> = of_line(self.query(sql::LINE_HOURS), key)
             .param("start_ms", window.start_ms)
             .param("end_ms", window.end_ms)
-            .param("model", &key.model)
-            .param("profile", &key.profile)
-            .param("sharing", key.sharing as i32)
-            .param("share_num", key.share.num)
-            .param("share_den", key.share.den)
-            .param("quality", key.quality as i32)
-            .param("busy_quality", key.busy_quality as i32)
-            .param("unwatched", key.unwatched)
             .fetch_all()
             .await
             .doing("read the hours of a line")?;
@@ -91,4 +82,17 @@ impl Reader {
             .doing("read the slices of a line")?;
         Ok(rows.into_iter().map(Into::into).collect())
     }
+}
+
+/// What a query for the rows of a line is asked with.
+pub(super) fn of_line(query: clickhouse::query::Query, key: &LineKey) -> clickhouse::query::Query {
+    query
+        .param("model", &key.model)
+        .param("profile", &key.profile)
+        .param("sharing", key.sharing as i32)
+        .param("share_num", key.share.num)
+        .param("share_den", key.share.den)
+        .param("quality", key.quality as i32)
+        .param("busy_quality", key.busy_quality as i32)
+        .param("unwatched", key.unwatched)
 }

@@ -129,6 +129,8 @@ pub struct Published {
     pub newest_ms: i64,
     /// Greatest revision.
     pub newest_revision: u64,
+    /// Device-hours for which one of two collectors was chosen.
+    pub contested: u64,
 }
 
 impl Reader {

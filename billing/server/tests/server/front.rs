@@ -10,6 +10,8 @@ use server::app::App;
 use server::config;
 use server::current::Current;
 use server::ingest::queue::Queue;
+use server::jobs::close::close_dirty;
+use server::jobs::rate::rate_dirty;
 use server::keyring::Keyring;
 use server::metrics::Metrics;
 use server::router::router;
@@ -27,11 +29,15 @@ async fn token(store: &Store, role: Role) -> String {
 }
 
 /// The service over a fresh database.
-fn app(store: &Store) -> axum::Router {
+fn configuration() -> config::Loaded {
     let directory = lab().data_dir.join("configuration");
     std::fs::create_dir_all(&directory).expect("made");
     let file = directory.join("slicemeter.toml");
     std::fs::write(&file, "billing_zone = \"UTC\"\ncurrency = \"USD\"\n").expect("written");
+    config::load(&file).expect("loads")
+}
+
+fn app(store: &Store) -> axum::Router {
     let (queue, _writing) = Queue::start(store.writer());
     router(App {
         reader: store.reader(),
@@ -39,7 +45,7 @@ fn app(store: &Store) -> axum::Router {
         queue,
         keyring: Arc::new(Keyring::new(store.reader())),
         metrics: Arc::new(Metrics::new()),
-        config: Current::fixed(config::load(&file).expect("loads")),
+        config: Current::fixed(configuration()),
     })
 }
 
@@ -136,8 +142,10 @@ async fn a_tenant_sees_only_itself() {
         b.usage[0].owner = Some((b.sequence % 2) as u32);
     }
     assert_eq!(call(&app, deliver(&credential, delivery(&batches))).await.0, StatusCode::OK);
-    let cuts = server::jobs::close::Cuts { zone: chrono_tz::Tz::UTC, changes_ms: vec![] };
-    server::jobs::close::close_dirty(&store.closer(), &cuts, HOUR + 2, 0).await.expect("closes");
+    let (config, hour) = (configuration(), schema::window::Window::hour_of(HOUR));
+    close_dirty(&store.closer(), &config.cuts(), HOUR + 2, 0).await.expect("closes");
+    assert_eq!(rate_dirty(&store, &config, hour).await.expect("rates"), 1);
+    assert_eq!(rate_dirty(&store, &config, hour).await.expect("looks"), 0, "nothing is rated twice");
     let month = billing::period::Period::month_of(HOUR, chrono_tz::Tz::UTC).expect("a month");
     let path = |tenant: &str| format!("/api/v1/statements/{tenant}?period={}", month.label());
 

@@ -18,7 +18,7 @@ use std::io::Write;
 pub(super) async fn dry_run(options: &DryRun, config: &Loaded, reader: &Reader) -> anyhow::Result<Outcome> {
     let period = Period::parse(&options.period, config.zone).map_err(ReportError::from)?;
     let other = options.tenants_file.as_deref();
-    let other = other.map(|file| config::load_tenants(file, config.zone, &config.currency)).transpose()?;
+    let other = other.map(|file| config::load_tenants(file, config.zone)).transpose()?;
     let tenants = other.as_ref().unwrap_or(&config.tenants);
     let (usage, owners) = usage(reader, &period, config, tenants).await?;
     let current = other.as_ref().map(|_| &config.tenants);

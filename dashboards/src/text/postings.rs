@@ -1,0 +1,50 @@
+//! What was posted, and what a closed period would be now, as text.
+
+use crate::table::{Column, plain, render};
+use billing::charge::Charge;
+use billing::closing::Delta;
+use billing::money::Currency;
+use billing::words;
+
+/// Rows that were posted, each with its statement.
+pub fn charges(charges: &[Charge], currency: &Currency) -> String {
+    let rows: Vec<Vec<String>> = charges
+        .iter()
+        .map(|charge| {
+            let moved = (charge.held.0 != 0).then(|| words::gpu_hours(charge.held)).unwrap_or_default();
+            [
+                charge.tenant.as_str().to_owned(),
+                format!("{}: {}", charge.kind.word(), charge.what),
+                moved,
+                currency.show(charge.amount),
+            ]
+            .map(|cell| plain(&cell))
+            .into()
+        })
+        .collect();
+    render(&[Column::Left, Column::Fill, Column::Right, Column::Right], &rows)
+}
+
+/// What a closed period would be now, against what was posted.
+pub fn differences(period: &str, because: &str, deltas: &[Delta], currency: &Currency) -> String {
+    if deltas.is_empty() {
+        return format!("{period}: nothing differs from what was posted\n");
+    }
+    let mut rows = vec![["statement of", "row", "what", "GPU-hours", currency.code()].map(String::from).into()];
+    rows.extend(deltas.iter().map(|delta| {
+        [
+            delta.id.tenant.as_str().to_owned(),
+            delta.reference.clone(),
+            delta.what.clone(),
+            words::gpu_hours(delta.held),
+            currency.show(delta.amount),
+        ]
+        .map(|cell| plain(&cell))
+        .to_vec()
+    }));
+    let because = if because.is_empty() { "what was posted".to_owned() } else { because.to_owned() };
+    format!(
+        "{period} would be different now, because of {because}:\n{}",
+        render(&[Column::Left, Column::Left, Column::Fill, Column::Right, Column::Right], &rows)
+    )
+}

@@ -1,0 +1,6 @@
+-- Copies the device ledger's published hours of a period under an attempt to close it. Parameters as in day_usage.sql.
+INSERT INTO device_closed
+SELECT {period:String} AS period, {attempt:UInt64} AS attempt, device_hourly.*
+FROM device_hourly
+WHERE (toUInt32(hour), revision) IN (SELECT arrayJoin(arrayZip({hours:Array(UInt32)}, {hour_revisions:Array(UInt64)})) AS pair)
+  AND segment_start_ms >= {start_ms:Int64} AND segment_start_ms < {end_ms:Int64}

@@ -1,0 +1,25 @@
+-- As line_hours.sql, over the hours that a period was closed from.
+SELECT
+    segment_start_ms AS from_ms,
+    segment_end_ms AS to_ms,
+    toString(cluster) AS cluster_name,
+    toString(node) AS node_name,
+    toString(device) AS device_uuid,
+    toString(model) AS model_name,
+    workload,
+    toString(profile) AS profile_name,
+    sharing, share_num, share_den, quality, busy_kind, busy_quality, unwatched,
+    natural_ms AS natural,
+    held_nano AS held,
+    busy_nano AS busy,
+    greatest(held_nano, busy_nano) AS most,
+    unknown_nano AS unknown,
+    energy_mj AS energy,
+    memory_byte_ms AS memory,
+    segment_end_ms AS last_ms
+FROM usage_closed
+WHERE period = {period:String} AND attempt = {attempt:UInt64}
+  AND model = {model:String} AND profile = {profile:String} AND sharing = {sharing:UInt8}
+  AND share_num = {share_num:UInt32} AND share_den = {share_den:UInt32}
+  AND quality = {quality:UInt8} AND busy_quality = {busy_quality:UInt8} AND unwatched = {unwatched:Bool}
+ORDER BY from_ms, cluster, device, workload, gpu_instance, compute_instance, busy_kind, unwatched
