@@ -109,6 +109,7 @@ pub fn book(policies: &str) -> PriceBook {
 }
 
 /// A period's devices and usage, and its price book.
+#[derive(Debug)]
 pub struct Month {
     pub book: PriceBook,
     pub tenants: Tenants,
