@@ -12,7 +12,6 @@ use crate::usage::DeviceTotal;
 
 pub mod adjust;
 pub mod allocation;
-pub mod convert;
 pub mod credit;
 mod error;
 pub mod fee;

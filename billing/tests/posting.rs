@@ -231,6 +231,20 @@ proptest! {
             let stays: NanoGpuHours = charges.iter().filter(of).filter(|c| c.what.contains("stays here"))
                 .filter_map(|c| c.quantity).map(|q| NanoGpuHours(q.nano)).sum();
             prop_assert_eq!(moved + stays, origin, "{:?}", kind);
+            // In money: what its lines post, where all of it moves.
+            let of_kind = pieces(&month, &settled).into_iter().filter(|p| p.kind == kind).collect::<Vec<_>>();
+            let priced_stays = charges.iter().filter(of)
+                .any(|c| c.what.contains("stays here") && !c.what.contains("no price"));
+            if of_kind.iter().all(|p| covers(&month, p)) && !priced_stays {
+                let mut lines: BTreeMap<(&TenantId, &str, &str), Exact> = BTreeMap::new();
+                for piece in of_kind.iter().filter(|p| p.exact.is_some()) {
+                    let sum = lines.entry((&piece.from, &piece.what, &piece.line)).or_default();
+                    *sum = *sum + piece.exact.expect("priced");
+                }
+                let posted: Amount = lines.into_values().map(|exact| exact.round_half_even(&usd())).sum();
+                let moved = charges.iter().filter(of).filter(|c| c.amount.0 > 0).map(|c| c.amount).sum();
+                prop_assert_eq!(posted, moved, "{:?}", kind);
+            }
         }
     }
 
