@@ -21,7 +21,7 @@ pub use allocation::{AllocationPolicy, CostKind, PoolOwner, SharePart, Taker};
 pub(crate) use allocation::{AllocationRow, PoolOwnerRow};
 pub(crate) use credit::CreditRuleRow;
 pub use credit::{CreditRule, FailureReason};
-pub use error::{EntryName, PolicyError};
+pub use error::{EntryName, PolicyError, Spot};
 pub use fee::{Fee, FeePayer, FeePrice, Overhead};
 pub(crate) use fee::{FeeRow, OverheadRow};
 pub(crate) use file::{Rows, read};

@@ -522,7 +522,7 @@ fn a_failure_costs_a_job_all_its_devices_and_no_hour_is_credited_twice() {
     let xid = failure(Some("GPU-1"), 4, FailureReason::FatalXid);
     // GPU-1 fails: job 1 loses what it held of GPU-2, too; job 2 loses nothing.
     assert_eq!(
-        proposed(&[xid.clone()], &rows),
+        proposed(std::slice::from_ref(&xid), &rows),
         ["vision -4.000000000 = -14.00 (fatal XID, 9 Sep 2026 04:00, job 1, capped at 4 h)"]
     );
     // Two hours later the node fails: what was credited isn't credited again, in whatever order failures come.

@@ -215,8 +215,7 @@ fn read_shares(entry: &mut Entry<'_>, shares: &BTreeMap<String, Value>) -> Resul
     }
     let sum = UnitPrice(parts.iter().map(|part| part.weight.0).sum());
     if ![1_000_000, 100_000_000].contains(&sum.0) {
-        let (place, entry) = (entry.place.clone(), entry.name.clone());
-        return Err(PolicyError::Shares { place, entry, key: "by", sum });
+        return Err(PolicyError::Shares { at: entry.at(), key: "by", sum });
     }
     Ok(Taker::Fixed(parts))
 }
