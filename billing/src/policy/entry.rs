@@ -1,9 +1,10 @@
 //! Reading one entry: values with errors that name file, line, entry and key.
 
-use super::{EntryName, PolicyError, Scope, Spot, Valid};
+use super::{EntryName, PolicyError, Scope, Spot};
 use crate::instant;
 use crate::money::UnitPrice;
 use crate::place::Place;
+use crate::price::Span;
 use crate::tenant::TenantId;
 use chrono_tz::Tz;
 use std::collections::BTreeSet;
@@ -165,7 +166,7 @@ impl<'a> Entry<'a> {
     }
 
     /// From when to when it holds.
-    pub fn valid(&self, from: &Value, to: Option<&Value>) -> Result<Valid, PolicyError> {
+    pub fn valid(&self, from: &Value, to: Option<&Value>) -> Result<Span, PolicyError> {
         let at = |key, value: &Value| {
             instant::parse(&instant::written(value), self.zone).map_err(|source| PolicyError::Instant {
                 at: self.at(),
@@ -178,7 +179,7 @@ impl<'a> Entry<'a> {
         if to_ms.is_some_and(|to_ms| to_ms <= from_ms) {
             return Err(PolicyError::Backwards { at: self.at() });
         }
-        Ok(Valid { from_ms, to_ms })
+        Ok(Span { from_ms, to_ms })
     }
 
     fn uses(&mut self, key: &'static str, named: Named) {

@@ -6,9 +6,10 @@ use super::entry::{Entry, Row, Used};
 use super::fee::{FeeRow, OverheadRow};
 use super::reservation::ReservationRow;
 use super::tax::TaxRow;
-use super::{Policies, PolicyError, Reserved, Spot, Taxpayer, Valid};
+use super::{Policies, PolicyError, Reserved, Spot, Taxpayer};
 use crate::instant::local;
 use crate::place::Place;
+use crate::price::Span;
 use chrono_tz::Tz;
 use std::collections::BTreeSet;
 use toml::Spanned;
@@ -117,7 +118,7 @@ impl Reader<'_> {
 fn apart<T>(
     entries: &Read<T>,
     zone: Tz,
-    valid: impl Fn(&T) -> Valid,
+    valid: impl Fn(&T) -> Span,
     same: impl Fn(&T, &T) -> Option<String>,
 ) -> Result<(), PolicyError> {
     for (at, (spot, second)) in entries.iter().enumerate() {

@@ -45,7 +45,7 @@ fn taxes_of<'a>(policies: &'a Policies, tenants: &Tenants, tenant: &TenantId, at
     let of = |payer: &Taxpayer| -> Vec<&'a Tax> {
         policies.taxes.iter().filter(|tax| tax.payer == *payer && tax.valid.holds_at(at_ms)).collect()
     };
-    let own = tenants.lineage(tenant, at_ms).into_iter().map(|id| of(&Taxpayer::Tenant(id)));
+    let own = tenants.ancestors(tenant, at_ms).into_iter().map(|id| of(&Taxpayer::Tenant(id)));
     own.chain([of(&Taxpayer::Everyone)]).find(|found| !found.is_empty()).unwrap_or_default()
 }
 

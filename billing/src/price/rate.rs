@@ -36,9 +36,9 @@ pub struct Rate {
     pub entry: String,
     /// What is multiplied by it.
     pub unit: Unit,
-    /// What anybody pays, in the service's currency.
+    /// What anybody pays, in the service's currency; `price` where there is no list price.
     pub list: UnitPrice,
-    /// What this tenant pays: `list` with its discounts, or its own price.
+    /// What this tenant pays: `list` with its discount, or its own price.
     pub price: UnitPrice,
     /// Place in the entry's tiers from 0; the price is that of the tier.
     pub tier: u32,

@@ -26,7 +26,7 @@ struct File {
 }
 
 /// What the file declares: tenants by id, rules in order, pools by name.
-type Declared = (BTreeMap<TenantId, History>, Vec<Rule>, BTreeMap<String, Pool>);
+type Declared = (BTreeMap<TenantId, History>, Vec<Rule>, Vec<Pool>);
 
 /// The tenants by id, the rules in order, and the pools by name.
 pub(super) fn read(file: &str, text: &str, zone: Tz) -> Result<Declared, TenantError> {
@@ -44,7 +44,7 @@ pub(super) fn read(file: &str, text: &str, zone: Tz) -> Result<Declared, TenantE
         let place = place_of(row.span().start);
         rules.push(rules::read(&place, at + 1, row.into_inner(), zone, &tenants, &pools)?);
     }
-    Ok((tenants, rules, pools))
+    Ok((tenants, rules, pools.into_values().collect()))
 }
 
 fn own_id(place: &Place, key: &'static str, text: &str) -> Result<TenantId, TenantError> {

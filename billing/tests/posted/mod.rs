@@ -156,7 +156,7 @@ impl Month {
     pub fn own_price(&self) -> impl Fn(&DeviceTotal) -> Option<OwnPrice> + '_ {
         |device| match self.book.lookup(&device.model, device.segment.start_ms) {
             Lookup::Priced(price) => {
-                Some(OwnPrice { entry: price.id.clone(), per_gpu_hour: price.per_gpu_hour })
+                Some(OwnPrice { entry: price.id.clone(), per_gpu_hour: price.first_price() })
             }
             Lookup::Unpriced(_) => None,
         }
