@@ -118,12 +118,12 @@ impl Policies {
     }
 
     /// The owned pools that hold a node at an instant, with their owners.
-    pub fn owned_pools_at<'a>(
+    pub fn owned_pools_at<'a, 'b>(
         &'a self,
-        site: Site<'a>,
+        site: Site<'b>,
         at_ms: i64,
-        tenants: &'a Tenants,
-    ) -> impl Iterator<Item = &'a PoolOwner> {
+        tenants: &'b Tenants,
+    ) -> impl Iterator<Item = &'a PoolOwner> + use<'a, 'b> {
         let holds = move |name: &str| tenants.pool(name).is_some_and(|pool| pool.holds(site));
         self.pool_owners.iter().filter(move |o| o.valid.holds_at(at_ms) && holds(&o.pool))
     }

@@ -211,6 +211,45 @@ fn reserved_devices_without_a_price_of_the_platforms_are_charged_and_nothing_is_
 }
 
 #[test]
+fn an_owner_gets_what_the_borrowers_lines_post_to_the_cent() {
+    let rest = "tenant = \"vision\"\ndevices = [\"GPU-1\", \"GPU-2\"]\nper_gpu_hour = \"1.00\"";
+    let mut month = Month::new(&entry("reservation", "r", rest));
+    let held = [("speech", 24 * H)];
+    for device in ["GPU-1", "GPU-2"] {
+        month.add(day(1), &Parts { device, held: &held, rest: [0; 4], ..IDLE });
+    }
+    // Two lines of 2.005 post 2.00 each, the even cent; their sum would post 4.01.
+    for (row, line) in month.held.iter_mut().zip(["a", "b"]) {
+        (row.line, row.exact) = (line.into(), Some(Exact(2_005_000_000_000_000)));
+    }
+    assert_eq!(
+        show(&settled(&month).charges),
+        [
+            "vision: H100 80GB HBM3 reserved, lent to speech = 48.00",
+            "vision: H100 80GB HBM3 reserved, lent to speech: less its charge = -4.00",
+        ]
+    );
+}
+
+#[test]
+fn a_tenant_whose_cost_is_shared_out_takes_part_in_no_other_cost() {
+    let shared = entry("allocation", "infra", "cost = \"shared\"\ntenant = \"infra\"\nby = \"usage\"");
+    let mut month = Month::new(&(free("all", "by = \"even\"") + &shared));
+    month.add(day(1), &IDLE);
+    month.add(day(1), &USED);
+    month.add(day(1), &Parts { device: "GPU-3", held: &[("infra", 24 * H)], ..USED });
+    assert_eq!(
+        show(&allocate(&month).expect("allocates")),
+        [
+            "platform: free H100 80GB HBM3, evenly: taken by tenants = -84.00",
+            "vision: free H100 80GB HBM3, evenly = 84.00",
+            "infra: shared usage of infra, A100-SXM4-80GB, by usage: taken by tenants = -50.40",
+            "vision: shared usage of infra, A100-SXM4-80GB, by usage = 50.40",
+        ]
+    );
+}
+
+#[test]
 fn two_reservations_of_a_pool_share_what_is_free_by_what_each_lacks() {
     let count = |id: &str, tenant: &str, count: u32| {
         let rest = format!(

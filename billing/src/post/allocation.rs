@@ -10,7 +10,7 @@ use super::{Ledger, Piece, PostError, ReservedTime};
 use crate::charge::{Charge, ChargeKind, Quantity};
 use crate::money::{Amount, Exact};
 use crate::policy::{AllocationPolicy, CostKind, Taker};
-use crate::tenant::{Site, TenantId};
+use crate::tenant::TenantId;
 use crate::words;
 use schema::units::NanoGpuHours;
 use std::cmp::Ordering;
@@ -171,10 +171,7 @@ impl<'a> Allocate<'a> {
         if let Some(pool) = &policy.scope.pool {
             return Ok(policies.owner_of(pool, at_ms));
         }
-        let site = Site { cluster: &piece.cluster, node: &piece.node };
-        let mut owned = policies.pool_owners.iter().filter(|owner| {
-            owner.valid.holds_at(at_ms) && tenants.pool(&owner.pool).is_some_and(|pool| pool.holds(site))
-        });
+        let mut owned = policies.owned_pools_at(piece.site(), at_ms, tenants);
         match (owned.next(), owned.next()) {
             (Some(first), Some(second)) => Err(PostError::TwoOwners {
                 policy: policy.id.clone(),
