@@ -58,7 +58,12 @@ pub fn needs_pieces(rules: Rules<'_>) -> bool {
 
 /// Whether that usage has to be cut at local midnights, too: reservations by count are settled by the day.
 pub fn needs_days(rules: Rules<'_>) -> bool {
-    rules.prices.policies().reservations.iter().any(|r| matches!(r.reserved, crate::policy::Reserved::Count { .. }))
+    rules
+        .prices
+        .policies()
+        .reservations
+        .iter()
+        .any(|r| matches!(r.reserved, crate::policy::Reserved::Count { .. }))
 }
 
 /// The bill. `tenants` is usage by line.
@@ -106,8 +111,7 @@ fn policies(rated: &Rated, input: Input<'_>) -> Result<Vec<Charge>, PostError> {
         return Ok(charges);
     }
     let held: Vec<Held> = input.pieces.iter().map(held).collect();
-    let ledger =
-        Ledger { policies, tenants, held: &held, devices: input.devices, currency: input.currency };
+    let ledger = Ledger { policies, tenants, held: &held, devices: input.devices, currency: input.currency };
     let settled = post::reservation::settle(&ledger, |device| own_price(device, input.rules))?;
     charges.extend(settled.charges);
     let statements: BTreeSet<TenantId> = charges
@@ -182,8 +186,9 @@ fn energy(input: Input<'_>) -> Vec<Charge> {
 /// What lines charge beyond, or short of, the time that was held: the platform keeps the difference, so that all statements
 /// together still cost the devices.
 fn basis_differences(lines: &[Line], currency: &Currency) -> Vec<Charge> {
-    let charged_otherwise =
-        lines.iter().filter(|line| line.sums.charged != line.sums.held && line.quantity.unit == Unit::GpuHour);
+    let charged_otherwise = lines
+        .iter()
+        .filter(|line| line.sums.charged != line.sums.held && line.quantity.unit == Unit::GpuHour);
     let mut sums: BTreeMap<(&str, &crate::price::Rate), (NanoGpuHours, String)> = BTreeMap::new();
     for line in charged_otherwise {
         let Some(rate) = line.key.price.rate() else { continue };
@@ -191,21 +196,22 @@ fn basis_differences(lines: &[Line], currency: &Currency) -> Vec<Charge> {
         sum.0 = sum.0 + line.sums.held - line.sums.charged;
         sum.1 = line.key.basis.charged.to_string();
     }
-    let charge = |((model, rate), (difference, basis)): ((&str, &crate::price::Rate), (NanoGpuHours, String))| {
-        let exact = Exact::of(difference, rate.price);
-        Charge {
-            tenant: TenantId::platform(),
-            kind: ChargeKind::BasisDifference,
-            what: format!("{}, held less charged by {basis}", crate::words::short_model(model)),
-            held: NanoGpuHours(0),
-            quantity: Some(Quantity::gpu_hours(difference)),
-            unit_price: Some(rate.price),
-            exact,
-            amount: exact.round_half_even(currency),
-            reference: rate.entry.clone(),
-            counterpart: None,
-        }
-    };
+    let charge =
+        |((model, rate), (difference, basis)): ((&str, &crate::price::Rate), (NanoGpuHours, String))| {
+            let exact = Exact::of(difference, rate.price);
+            Charge {
+                tenant: TenantId::platform(),
+                kind: ChargeKind::BasisDifference,
+                what: format!("{}, held less charged by {basis}", crate::words::short_model(model)),
+                held: NanoGpuHours(0),
+                quantity: Some(Quantity::gpu_hours(difference)),
+                unit_price: Some(rate.price),
+                exact,
+                amount: exact.round_half_even(currency),
+                reference: rate.entry.clone(),
+                counterpart: None,
+            }
+        };
     sums.into_iter().map(charge).collect()
 }
 

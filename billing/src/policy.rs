@@ -4,6 +4,7 @@
 //! Here it is only read, checked and asked; [`crate::post`] makes charges from it. Every entry holds from an instant on,
 //! so that a change is a new entry and history stays.
 
+use crate::price::Span;
 use crate::tenant::{Site, TenantId, Tenants};
 use schema::window::Window;
 
@@ -16,12 +17,11 @@ mod file;
 mod reservation;
 mod scope;
 mod tax;
-mod valid;
 pub use allocation::{AllocationPolicy, CostKind, PoolOwner, SharePart, Taker};
 pub(crate) use allocation::{AllocationRow, PoolOwnerRow};
 pub(crate) use credit::CreditRuleRow;
 pub use credit::{CreditRule, FailureReason};
-pub use error::{EntryName, PolicyError};
+pub use error::{EntryName, PolicyError, Spot};
 pub use fee::{Fee, FeePayer, FeePrice, Overhead};
 pub(crate) use fee::{FeeRow, OverheadRow};
 pub(crate) use file::{Rows, read};
@@ -30,7 +30,6 @@ pub use reservation::{Reservation, Reserved};
 pub use scope::Scope;
 pub(crate) use tax::TaxRow;
 pub use tax::{Tax, TaxRate, Taxpayer};
-pub use valid::Valid;
 
 use entry::{Named, Used};
 
@@ -60,7 +59,7 @@ impl Policies {
     pub fn change_instants(&self, window: Window) -> Vec<i64> {
         let mut inside: Vec<i64> = self
             .valid()
-            .flat_map(Valid::edges)
+            .flat_map(Span::edges)
             .filter(|at| window.start_ms < *at && *at < window.end_ms)
             .collect();
         inside.sort_unstable();
@@ -69,7 +68,7 @@ impl Policies {
     }
 
     /// When each entry holds.
-    fn valid(&self) -> impl Iterator<Item = &Valid> {
+    fn valid(&self) -> impl Iterator<Item = &Span> {
         let reserved = self.reservations.iter().map(|r| &r.valid);
         let fees = self.fees.iter().map(|f| &f.valid).chain(self.overheads.iter().map(|o| &o.valid));
         let allocated =
@@ -78,7 +77,7 @@ impl Policies {
         reserved.chain(fees).chain(allocated).chain(rest)
     }
 
-    /// Checks the tenants and pools that entries name against `tenants.toml`. Where that declares no tenant, names come
+    /// Checks the tenants and pools that entries name against `tenants.toml`. Where that has no rules, names come
     /// from namespaces, accounts and users, and any will do.
     ///
     /// # Errors
@@ -86,7 +85,7 @@ impl Policies {
     pub fn check_against(&self, tenants: &Tenants) -> Result<(), PolicyError> {
         self.used.iter().try_for_each(|used| {
             let known = match &used.named {
-                Named::Tenant(id) => tenants.count() == 0 || tenants.is_declared(id),
+                Named::Tenant(id) => tenants.rules().is_empty() || tenants.is_declared(id),
                 Named::Pool(name) => tenants.pool(name).is_some(),
             };
             if known { Ok(()) } else { Err(used.error()) }
@@ -119,12 +118,12 @@ impl Policies {
     }
 
     /// The owned pools that hold a node at an instant, with their owners.
-    pub fn owned_pools_at<'a>(
+    pub fn owned_pools_at<'a, 'b>(
         &'a self,
-        site: Site<'a>,
+        site: Site<'b>,
         at_ms: i64,
-        tenants: &'a Tenants,
-    ) -> impl Iterator<Item = &'a PoolOwner> {
+        tenants: &'b Tenants,
+    ) -> impl Iterator<Item = &'a PoolOwner> + use<'a, 'b> {
         let holds = move |name: &str| tenants.pool(name).is_some_and(|pool| pool.holds(site));
         self.pool_owners.iter().filter(move |o| o.valid.holds_at(at_ms) && holds(&o.pool))
     }

@@ -141,7 +141,9 @@ impl Rated {
         rules: Rules<'_>,
         currency: &Currency,
     ) -> Self {
-        let tenants = tenants.into_iter().map(|(id, gathered)| (id.clone(), finish::finish(id, gathered, rules, currency)));
+        let tenants = tenants
+            .into_iter()
+            .map(|(id, gathered)| (id.clone(), finish::finish(id, gathered, rules, currency)));
         Self {
             currency: currency.clone(),
             tenants: tenants.collect(),

@@ -211,19 +211,24 @@ pub fn prepare(
     }
     let platform_charges = number_charges(by_owner.remove(&TenantId::platform()).unwrap_or_default());
     let own: BTreeSet<TenantId> = rated.tenants.keys().chain(by_owner.keys()).cloned().collect();
-    let statements: Vec<Statement> = own
-        .into_iter()
-        .filter(|id| *id != unattributed)
-        .map(|id| {
-            let charges = number_charges(by_owner.remove(&id).unwrap_or_default());
-            let (lines, held) = rated
-                .tenants
-                .get(&id)
-                .map_or_else(Default::default, |usage| (usage.lines.clone(), usage.held_by_device.clone()));
-            let proof = proof::rows(&table, &held);
-            statement_of(context, tenants.get(&id, context.period.window().end_ms - 1), tenants, rated, (lines, charges, proof))
-        })
-        .collect();
+    let statements: Vec<Statement> =
+        own.into_iter()
+            .filter(|id| *id != unattributed)
+            .map(|id| {
+                let charges = number_charges(by_owner.remove(&id).unwrap_or_default());
+                let (lines, held) = rated.tenants.get(&id).map_or_else(Default::default, |usage| {
+                    (usage.lines.clone(), usage.held_by_device.clone())
+                });
+                let proof = proof::rows(&table, &held);
+                statement_of(
+                    context,
+                    tenants.get(&id, context.period.window().end_ms - 1),
+                    tenants,
+                    rated,
+                    (lines, charges, proof),
+                )
+            })
+            .collect();
     let nobody = rated.tenants.get(&unattributed).map_or_else(Vec::new, |usage| usage.lines.clone());
     let platform = PlatformStatement {
         number: number(TenantId::PLATFORM_PREFIX, context),
@@ -333,12 +338,7 @@ fn number(prefix: &str, context: &Context) -> String {
 
 impl Totals {
     /// Sums lines of usage, lines of the platform, and charges.
-    pub fn of(
-        lines: &[Line],
-        platform: &[PlatformLine],
-        charges: &[Numbered],
-        currency: &Currency,
-    ) -> Self {
+    pub fn of(lines: &[Line], platform: &[PlatformLine], charges: &[Numbered], currency: &Currency) -> Self {
         let costs: Vec<(NanoGpuHours, Option<Exact>, Option<Amount>)> = lines
             .iter()
             .map(|l| (l.sums.held, l.exact, l.amount))

@@ -139,7 +139,8 @@ pub fn converted(statement: &Statement) -> Option<String> {
     match &statement.converted {
         Converted::Same => None,
         Converted::Missing => Some(
-            "The total in this tenant's currency isn't known: no one exchange rate holds over the period.".into(),
+            "The total in this tenant's currency isn't known: no one exchange rate holds over the period."
+                .into(),
         ),
         Converted::At { currency, amount, rate } => Some(format!(
             "{} in {}: {} at {rate}",

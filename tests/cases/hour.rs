@@ -278,7 +278,8 @@ fn rated(usage: &[UsageTotal], devices: Vec<DeviceTotal>, owners: &Owners, batch
     let book = "[[price]]\nid = \"all\"\nmodel = \"*\"\nper_gpu_hour = \"3.60\"\nfrom = 2026-01-01\n";
     let prices = PriceBook::parse("prices.toml", book, zone).expect("prices");
     let currency = Currency::parse("USD").expect("a currency");
-    let rated = rate(usage, &devices, owners, Rules { tenants: &tenants, prices: &prices }, &currency).expect("it adds up");
+    let rated = rate(usage, &devices, owners, Rules { tenants: &tenants, prices: &prices }, &currency)
+        .expect("it adds up");
     let gpu_hours = |nano: schema::units::NanoGpuHours| nano.0 as f64 / 1e9;
     let mut total = 0;
     let mut shares = BTreeMap::new();

@@ -146,9 +146,7 @@ fn exit(outcome: anyhow::Result<Outcome>) -> ExitCode {
                 || error.downcast_ref::<ConfigError>().is_some()
                 || matches!(
                     error.downcast_ref::<PeriodsError>(),
-                    Some(
-                        PeriodsError::NotAMonth(_) | PeriodsError::NotClosed(_) | PeriodsError::Closed(_)
-                    )
+                    Some(PeriodsError::NotAMonth(_) | PeriodsError::NotClosed(_) | PeriodsError::Closed(_))
                 )
                 || matches!(
                     error.downcast_ref::<ReportError>(),

@@ -244,11 +244,7 @@ pub(crate) fn parse_prices(
 }
 
 /// Tenants and rules; without content there are none.
-pub(crate) fn parse_tenants(
-    path: &Path,
-    content: &str,
-    zone: Tz,
-) -> Result<Tenants, ConfigError> {
+pub(crate) fn parse_tenants(path: &Path, content: &str, zone: Tz) -> Result<Tenants, ConfigError> {
     if content.is_empty() {
         return Ok(Tenants::empty());
     }

@@ -84,7 +84,11 @@ pub enum Outcome {
 ///
 /// # Errors
 /// See [`PeriodsError`].
-pub async fn check(store: &Store, config: &Loaded, period: &Period) -> Result<(Bill, Vec<Finding>), PeriodsError> {
+pub async fn check(
+    store: &Store,
+    config: &Loaded,
+    period: &Period,
+) -> Result<(Bill, Vec<Finding>), PeriodsError> {
     settle(store, config, period.window()).await?;
     let reader = store.reader();
     let bill = report::live_bill(&reader, config, period).await?;
@@ -235,8 +239,7 @@ fn manifest_of(period: &Period, closing: &Closing) -> Result<Manifest, PeriodsEr
 /// The period isn't closed, or the store fails.
 pub async fn verify(reader: &Reader, period: &Period) -> Result<(Manifest, Vec<String>), PeriodsError> {
     let label = period.label();
-    let closing =
-        reader.closing(label).await?.ok_or_else(|| PeriodsError::NotClosed(label.to_owned()))?;
+    let closing = reader.closing(label).await?.ok_or_else(|| PeriodsError::NotClosed(label.to_owned()))?;
     let manifest = manifest_of(period, &closing)?;
     let inputs = &manifest.inputs;
     let mut wrong = Vec::new();
@@ -284,8 +287,7 @@ pub async fn differences(
     period: &Period,
 ) -> Result<Differences, PeriodsError> {
     let (reader, label) = (store.reader(), period.label());
-    let closing =
-        reader.closing(label).await?.ok_or_else(|| PeriodsError::NotClosed(label.to_owned()))?;
+    let closing = reader.closing(label).await?.ok_or_else(|| PeriodsError::NotClosed(label.to_owned()))?;
     let manifest = manifest_of(period, &closing)?;
     let closed = closed_bill(&reader, period).await?.ok_or_else(|| PeriodsError::NotClosed(label.into()))?;
     settle(store, config, period.window()).await?;

@@ -126,7 +126,10 @@ pub fn findings(bill: &Bill, facts: &Facts) -> Vec<Finding> {
         add(Item::Conservation, "the statements don't add up to the hardware: report the defect".into());
     }
     if facts.missing_hours > 0 {
-        add(Item::MissingHours, format!("{} hours aren't published: see the service's log", facts.missing_hours));
+        add(
+            Item::MissingHours,
+            format!("{} hours aren't published: see the service's log", facts.missing_hours),
+        );
     }
     let unpriced = bill.tenants.iter().map(|s| s.totals.unpriced_lines).sum::<u32>()
         + bill.platform.totals.unpriced_lines;
@@ -148,14 +151,15 @@ pub fn findings(bill: &Bill, facts: &Facts) -> Vec<Finding> {
 }
 
 fn exchange(bill: &Bill, add: &mut impl FnMut(Item, String)) {
-    let missing = |line: &&crate::rating::Line| {
-        matches!(line.key.price, LinePrice::Unpriced(Unpriced::NoExchangeRate))
-    };
+    let missing =
+        |line: &&crate::rating::Line| matches!(line.key.price, LinePrice::Unpriced(Unpriced::NoExchangeRate));
     let lines = bill.tenants.iter().flat_map(|s| &s.lines).filter(missing).count();
     if lines > 0 {
         add(
             Item::ExchangeRate,
-            format!("{lines} lines have a price in a currency without a rate: add an [[exchange_rate]] to prices.toml"),
+            format!(
+                "{lines} lines have a price in a currency without a rate: add an [[exchange_rate]] to prices.toml"
+            ),
         );
     }
     for statement in bill.tenants.iter().filter(|s| s.converted == Converted::Missing) {
@@ -174,7 +178,8 @@ fn coverage(bill: &Bill, add: &mut impl FnMut(Item, String)) {
         let parts = bill.fleet.parts.iter().filter(|part| part.name == name);
         parts.map(|part| part.quantity).sum::<NanoGpuHours>()
     };
-    let below = |part: NanoGpuHours, whole: NanoGpuHours| i128::from(part.0) * 10_000 / i128::from(whole.0.max(1));
+    let below =
+        |part: NanoGpuHours, whole: NanoGpuHours| i128::from(part.0) * 10_000 / i128::from(whole.0.max(1));
     let capacity = bill.fleet.capacity;
     let watched = below(capacity - part("unobserved"), capacity);
     if capacity.0 > 0 && watched < COVERAGE_MIN_BP {

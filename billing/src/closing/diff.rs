@@ -70,9 +70,8 @@ pub fn diff(closed: &Bill, corrected: &[Correction], now: &Bill) -> Vec<Delta> {
         }
         known.reference = row.reference;
     }
-    let differs = |d: &Delta| {
-        d.held.0 != 0 || d.amount.0 != 0 || d.quantity.is_some_and(|quantity| quantity.nano != 0)
-    };
+    let differs =
+        |d: &Delta| d.held.0 != 0 || d.amount.0 != 0 || d.quantity.is_some_and(|quantity| quantity.nano != 0);
     rows.into_values().filter(differs).collect()
 }
 

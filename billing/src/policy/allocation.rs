@@ -1,8 +1,9 @@
 //! `[[allocation]]` and `[[pool_owner]]`: who takes the cost of what nobody held, of a shared tenant, and of overheads.
 
 use super::entry::{Entry, Row};
-use super::{PolicyError, Scope, Valid};
+use super::{PolicyError, Scope};
 use crate::money::UnitPrice;
+use crate::price::Span;
 use crate::tenant::TenantId;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -40,7 +41,7 @@ pub struct AllocationPolicy {
     /// Who takes it.
     pub taker: Taker,
     /// When.
-    pub valid: Valid,
+    pub valid: Span,
 }
 
 /// Who takes a cost, and in which proportion.
@@ -79,7 +80,7 @@ pub struct PoolOwner {
     /// Its owner.
     pub tenant: TenantId,
     /// When.
-    pub valid: Valid,
+    pub valid: Span,
 }
 
 /// An `[[allocation]]`.
@@ -215,8 +216,7 @@ fn read_shares(entry: &mut Entry<'_>, shares: &BTreeMap<String, Value>) -> Resul
     }
     let sum = UnitPrice(parts.iter().map(|part| part.weight.0).sum());
     if ![1_000_000, 100_000_000].contains(&sum.0) {
-        let (place, entry) = (entry.place.clone(), entry.name.clone());
-        return Err(PolicyError::Shares { place, entry, key: "by", sum });
+        return Err(PolicyError::Shares { at: entry.at(), key: "by", sum });
     }
     Ok(Taker::Fixed(parts))
 }

@@ -1,7 +1,8 @@
 //! `[[credit_rule]]`: which lost work is proposed for a credit, and how much of it.
 
+use super::PolicyError;
 use super::entry::{Entry, Row};
-use super::{PolicyError, Valid};
+use crate::price::Span;
 use serde::{Deserialize, Serialize};
 use toml::Value;
 
@@ -30,7 +31,7 @@ pub struct CreditRule {
     /// For which failures.
     pub reasons: Vec<FailureReason>,
     /// When.
-    pub valid: Valid,
+    pub valid: Span,
 }
 
 /// A `[[credit_rule]]`.

@@ -1,9 +1,10 @@
 //! Reading one entry: values with errors that name file, line, entry and key.
 
-use super::{EntryName, PolicyError, Scope, Valid};
+use super::{EntryName, PolicyError, Scope, Spot};
 use crate::instant;
 use crate::money::UnitPrice;
 use crate::place::Place;
+use crate::price::Span;
 use crate::tenant::TenantId;
 use chrono_tz::Tz;
 use std::collections::BTreeSet;
@@ -35,27 +36,25 @@ pub(super) enum Named {
 /// Where an entry names something of `tenants.toml`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Used {
-    place: Place,
-    entry: EntryName,
+    spot: Spot,
     key: &'static str,
     pub named: Named,
 }
 
 /// An entry that is being read.
 pub(super) struct Entry<'a> {
-    pub place: Place,
-    pub name: EntryName,
-    pub zone: Tz,
+    pub spot: Spot,
+    zone: Tz,
     used: &'a mut Vec<Used>,
 }
 
 impl Used {
     /// It isn't declared.
     pub fn error(&self) -> PolicyError {
-        let (place, entry, key) = (self.place.clone(), self.entry.clone(), self.key);
+        let (at, key) = (Box::new(self.spot.clone()), self.key);
         match &self.named {
-            Named::Tenant(id) => PolicyError::UndeclaredTenant { place, entry, key, id: id.clone() },
-            Named::Pool(pool) => PolicyError::UndeclaredPool { place, entry, key, pool: pool.clone() },
+            Named::Tenant(id) => PolicyError::UndeclaredTenant { at, key, id: id.clone() },
+            Named::Pool(pool) => PolicyError::UndeclaredPool { at, key, pool: pool.clone() },
         }
     }
 }
@@ -69,25 +68,31 @@ impl<'a> Entry<'a> {
         ids: &mut BTreeSet<String>,
         used: &'a mut Vec<Used>,
     ) -> Result<Self, PolicyError> {
-        let entry = Self { place, name: EntryName { section: R::SECTION, id: row.id().into() }, zone, used };
+        let entry = EntryName { section: R::SECTION, id: row.id().into() };
+        let entry = Self { spot: Spot { place, entry }, zone, used };
         entry.filled("id", row.id())?;
         if row.owns_id() && !ids.insert(row.id().into()) {
-            return Err(PolicyError::SameId { place: entry.place, entry: entry.name });
+            return Err(PolicyError::SameId { at: entry.at() });
         }
         Ok(entry)
+    }
+
+    /// Which entry it is, for its errors.
+    pub fn at(&self) -> Box<Spot> {
+        Box::new(self.spot.clone())
     }
 
     /// Refuses an empty text.
     pub fn filled(&self, key: &'static str, text: &str) -> Result<(), PolicyError> {
         if text.trim().is_empty() {
-            return Err(PolicyError::Empty { place: self.place.clone(), entry: self.name.clone(), key });
+            return Err(PolicyError::Empty { at: self.at(), key });
         }
         Ok(())
     }
 
     /// Keys that don't go together.
     pub fn keys(&self, problem: &'static str) -> PolicyError {
-        PolicyError::Keys { place: self.place.clone(), entry: self.name.clone(), problem }
+        PolicyError::Keys { at: self.at(), problem }
     }
 
     /// A decimal in quotes; a whole number may do without them.
@@ -96,13 +101,11 @@ impl<'a> Entry<'a> {
             Value::String(text) => text.clone(),
             Value::Integer(whole) => whole.to_string(),
             _ => {
-                let (place, entry) = (self.place.clone(), self.name.clone());
-                return Err(PolicyError::NotQuoted { place, entry, key: key.into() });
+                return Err(PolicyError::NotQuoted { at: self.at(), key: key.into() });
             }
         };
         UnitPrice::parse(&text).map_err(|source| PolicyError::Money {
-            place: self.place.clone(),
-            entry: self.name.clone(),
+            at: self.at(),
             key: key.into(),
             source,
         })
@@ -113,7 +116,7 @@ impl<'a> Entry<'a> {
         if (1..=max).contains(&value) {
             return Ok(value);
         }
-        Err(PolicyError::Number { place: self.place.clone(), entry: self.name.clone(), key, value, max })
+        Err(PolicyError::Number { at: self.at(), key, value, max })
     }
 
     /// One of a few words.
@@ -127,8 +130,7 @@ impl<'a> Entry<'a> {
         words.iter().find(|(word, _)| *word == value).map(|(_, meaning)| *meaning).ok_or_else(|| {
             let names: Vec<String> = words.iter().map(|(word, _)| format!("{word:?}")).collect();
             PolicyError::Word {
-                place: self.place.clone(),
-                entry: self.name.clone(),
+                at: self.at(),
                 key,
                 value: value.into(),
                 words: format!("one of {}{more}", names.join(", ")),
@@ -138,19 +140,10 @@ impl<'a> Entry<'a> {
 
     /// A tenant; no reserved name is one.
     pub fn tenant(&mut self, key: &'static str, text: &str) -> Result<TenantId, PolicyError> {
-        let id = TenantId::parse(text).map_err(|source| PolicyError::Tenant {
-            place: self.place.clone(),
-            entry: self.name.clone(),
-            key,
-            source,
-        })?;
+        let id =
+            TenantId::parse(text).map_err(|source| PolicyError::Tenant { at: self.at(), key, source })?;
         if id.is_reserved() {
-            return Err(PolicyError::Reserved {
-                place: self.place.clone(),
-                entry: self.name.clone(),
-                key,
-                id,
-            });
+            return Err(PolicyError::Reserved { at: self.at(), key, id });
         }
         self.uses(key, Named::Tenant(id.clone()));
         Ok(id)
@@ -173,11 +166,10 @@ impl<'a> Entry<'a> {
     }
 
     /// From when to when it holds.
-    pub fn valid(&self, from: &Value, to: Option<&Value>) -> Result<Valid, PolicyError> {
+    pub fn valid(&self, from: &Value, to: Option<&Value>) -> Result<Span, PolicyError> {
         let at = |key, value: &Value| {
             instant::parse(&instant::written(value), self.zone).map_err(|source| PolicyError::Instant {
-                place: self.place.clone(),
-                entry: self.name.clone(),
+                at: self.at(),
                 key,
                 source,
             })
@@ -185,12 +177,12 @@ impl<'a> Entry<'a> {
         let from_ms = at("from", from)?;
         let to_ms = to.map(|to| at("to", to)).transpose()?;
         if to_ms.is_some_and(|to_ms| to_ms <= from_ms) {
-            return Err(PolicyError::Backwards { place: self.place.clone(), entry: self.name.clone() });
+            return Err(PolicyError::Backwards { at: self.at() });
         }
-        Ok(Valid { from_ms, to_ms })
+        Ok(Span { from_ms, to_ms })
     }
 
     fn uses(&mut self, key: &'static str, named: Named) {
-        self.used.push(Used { place: self.place.clone(), entry: self.name.clone(), key, named });
+        self.used.push(Used { spot: self.spot.clone(), key, named });
     }
 }

@@ -1,8 +1,9 @@
 //! `[[fee]]` and `[[overhead]]`: amounts that don't depend on use, a month at a time.
 
+use super::PolicyError;
 use super::entry::{Entry, Row};
-use super::{PolicyError, Valid};
 use crate::money::UnitPrice;
+use crate::price::Span;
 use crate::tenant::TenantId;
 use serde::Deserialize;
 use toml::Value;
@@ -22,7 +23,7 @@ pub struct Fee {
     /// What for, in words for people.
     pub what: String,
     /// When.
-    pub valid: Valid,
+    pub valid: Span,
 }
 
 /// Who pays a fee.
@@ -58,7 +59,7 @@ pub struct Overhead {
     /// Cost of a whole calendar month.
     pub per_month: UnitPrice,
     /// When.
-    pub valid: Valid,
+    pub valid: Span,
 }
 
 /// A `[[fee]]`.

@@ -6,9 +6,10 @@ use super::entry::{Entry, Row, Used};
 use super::fee::{FeeRow, OverheadRow};
 use super::reservation::ReservationRow;
 use super::tax::TaxRow;
-use super::{EntryName, Policies, PolicyError, Reserved, Taxpayer, Valid};
+use super::{Policies, PolicyError, Reserved, Spot, Taxpayer};
 use crate::instant::local;
 use crate::place::Place;
+use crate::price::Span;
 use chrono_tz::Tz;
 use std::collections::BTreeSet;
 use toml::Spanned;
@@ -26,7 +27,7 @@ pub(crate) struct Rows {
 }
 
 /// Where each entry of a section stands and what it is, by position.
-type Read<T> = Vec<(Place, EntryName, T)>;
+type Read<T> = Vec<(Spot, T)>;
 
 struct Reader<'a> {
     file: &'a str,
@@ -105,9 +106,9 @@ impl Reader<'_> {
         for spanned in rows {
             let place = Place::at(self.file, self.text, Some(spanned.span().start));
             let row = spanned.into_inner();
-            let mut entry = Entry::start(&row, place.clone(), self.zone, &mut self.ids, &mut self.used)?;
-            let name = entry.name.clone();
-            read.push((place, name, row.read(&mut entry)?));
+            let mut entry = Entry::start(&row, place, self.zone, &mut self.ids, &mut self.used)?;
+            let spot = entry.spot.clone();
+            read.push((spot, row.read(&mut entry)?));
         }
         Ok(read)
     }
@@ -117,22 +118,21 @@ impl Reader<'_> {
 fn apart<T>(
     entries: &Read<T>,
     zone: Tz,
-    valid: impl Fn(&T) -> Valid,
+    valid: impl Fn(&T) -> Span,
     same: impl Fn(&T, &T) -> Option<String>,
 ) -> Result<(), PolicyError> {
-    for (at, (place, second_name, second)) in entries.iter().enumerate() {
-        for (_, first_name, first) in &entries[..at] {
+    for (at, (spot, second)) in entries.iter().enumerate() {
+        for (earlier, first) in &entries[..at] {
             if !valid(first).overlaps(&valid(second)) {
                 continue;
             }
             if let Some(thing) = same(first, second) {
                 let at_ms = valid(first).from_ms.max(valid(second).from_ms);
                 return Err(PolicyError::SameTime {
-                    place: place.clone(),
-                    first: first_name.clone(),
-                    second: second_name.clone(),
+                    at: Box::new(spot.clone()),
+                    first: earlier.entry.clone(),
                     thing,
-                    at: local(at_ms, zone).format("%Y-%m-%d %H:%M").to_string(),
+                    since: local(at_ms, zone).format("%Y-%m-%d %H:%M").to_string(),
                 });
             }
         }
@@ -141,5 +141,5 @@ fn apart<T>(
 }
 
 fn plain<T>(entries: Read<T>) -> Vec<T> {
-    entries.into_iter().map(|(_, _, entry)| entry).collect()
+    entries.into_iter().map(|(_, entry)| entry).collect()
 }

@@ -1,8 +1,9 @@
 //! `[[reservation]]`: devices that are kept for a tenant, by name or by count, at a price.
 
 use super::entry::{Entry, Row};
-use super::{PolicyError, Scope, Valid};
+use super::{PolicyError, Scope};
 use crate::money::UnitPrice;
+use crate::price::Span;
 use crate::tenant::TenantId;
 use serde::Deserialize;
 use toml::Value;
@@ -22,7 +23,7 @@ pub struct Reservation {
     /// Price of a device for an hour.
     pub per_gpu_hour: UnitPrice,
     /// When.
-    pub valid: Valid,
+    pub valid: Span,
 }
 
 /// Which devices are reserved.

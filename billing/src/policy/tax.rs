@@ -1,8 +1,9 @@
 //! `[[tax]]`: a percentage of what a statement posts, or the note that the payer owes the tax itself.
 
+use super::PolicyError;
 use super::entry::{Entry, Row};
-use super::{PolicyError, Valid};
 use crate::money::UnitPrice;
+use crate::price::Span;
 use crate::tenant::TenantId;
 use serde::Deserialize;
 use toml::Value;
@@ -19,7 +20,7 @@ pub struct Tax {
     /// Its name, in words for people: `VAT`.
     pub what: String,
     /// When; what holds at a period's last instant taxes the whole period.
-    pub valid: Valid,
+    pub valid: Span,
 }
 
 /// Whose statements are taxed.

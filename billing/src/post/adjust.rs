@@ -133,7 +133,8 @@ impl Posting {
     }
 
     fn check(&self, tenants: &Tenants, currency: &Currency) -> Result<(), PostingError> {
-        let known = |id: &TenantId| tenants.count() == 0 && !id.is_reserved() || tenants.is_declared(id);
+        let known =
+            |id: &TenantId| tenants.rules().is_empty() && !id.is_reserved() || tenants.is_declared(id);
         if !known(&self.tenant) {
             return Err(PostingError::Unknown(self.tenant.clone()));
         }

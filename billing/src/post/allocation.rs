@@ -6,12 +6,11 @@
 //! price, stays where it is, and a row of nothing says so.
 
 use super::split::{split, weight};
-use super::sum::Sum;
 use super::{Ledger, Piece, PostError, ReservedTime};
 use crate::charge::{Charge, ChargeKind, Quantity};
-use crate::money::Amount;
+use crate::money::{Amount, Exact};
 use crate::policy::{AllocationPolicy, CostKind, Taker};
-use crate::tenant::{Site, TenantId};
+use crate::tenant::TenantId;
 use crate::words;
 use schema::units::NanoGpuHours;
 use std::cmp::Ordering;
@@ -42,6 +41,20 @@ struct Group<'a> {
     ended: Vec<&'a TenantId>,
 }
 
+/// What goes one way.
+#[derive(Debug, Clone, Copy, Default)]
+struct Cost {
+    /// Device time with a price.
+    priced: NanoGpuHours,
+    /// Device time without.
+    unpriced: NanoGpuHours,
+    /// Posted.
+    amount: Amount,
+}
+
+/// A row of a statement whose cost is shared out, or not.
+type LineOf<'a> = (&'a TenantId, CostKind, &'a str, &'a str);
+
 impl<'a> Allocate<'a> {
     /// The rows that the policies make.
     ///
@@ -49,28 +62,54 @@ impl<'a> Allocate<'a> {
     /// Usage that isn't all that was held, or a device that two policies or owners claim alike.
     pub fn charges(&self) -> Result<Vec<Charge>, PostError> {
         self.ledger.check()?;
-        let mut groups: BTreeMap<Group<'a>, Sum> = BTreeMap::new();
-        for piece in self.pieces.iter().filter(|p| p.held.0 != 0 || p.exact.is_some_and(|e| e.0 != 0)) {
-            if let Some(group) = self.group_of(piece)? {
-                groups.entry(group).or_default().add(&piece.line, piece.held, piece.exact);
-            }
-        }
+        let groups = self.groups()?;
         let policy_of = |group: &Group<'_>| &self.ledger.policies.allocations[group.policy];
         // Whose cost is shared out takes no part in sharing: else a part of it would be distributed again.
         let shared: BTreeSet<&TenantId> =
             groups.keys().filter(|g| policy_of(g).cost == CostKind::Shared).map(|g| g.from).collect();
         let mut weights: BTreeMap<usize, BTreeMap<&TenantId, u128>> = BTreeMap::new();
         let mut charges = Vec::new();
-        for (group, sum) in &groups {
+        for (group, cost) in &groups {
             let policy = policy_of(group);
             let table = weights.entry(group.policy).or_insert_with(|| self.weights(policy, &shared));
             let takers = match &policy.taker {
                 Taker::Owner => group.owner.into_iter().map(|owner| (owner, 1)).collect(),
                 _ => table.clone(),
             };
-            charges.extend(self.rows(policy, group, sum, &takers));
+            charges.extend(self.rows(policy, group, *cost, &takers));
         }
         Ok(charges)
+    }
+
+    /// What goes which way. What a row posts is cut between the ways that its parts go, so that however many policies
+    /// share it they move what it posts and not a cent more or less.
+    fn groups(&self) -> Result<BTreeMap<Group<'a>, Cost>, PostError> {
+        let mut groups: BTreeMap<Group<'a>, Cost> = BTreeMap::new();
+        let mut lines: BTreeMap<LineOf<'a>, BTreeMap<Option<Group<'a>>, Exact>> = BTreeMap::new();
+        for piece in self.pieces {
+            let way = self.group_of(piece)?;
+            if let Some(exact) = piece.exact {
+                let line = (&piece.from, piece.kind, piece.what.as_str(), piece.line.as_str());
+                let sum = lines.entry(line).or_default().entry(way.clone()).or_default();
+                *sum = *sum + exact;
+            }
+            if let Some(group) = way {
+                let cost = groups.entry(group).or_default();
+                let time = if piece.exact.is_some() { &mut cost.priced } else { &mut cost.unpriced };
+                *time = *time + piece.held;
+            }
+        }
+        for ways in lines.into_values() {
+            let whole: Exact = ways.values().copied().sum();
+            let posted = whole.round_half_even(self.ledger.currency);
+            let weights: Vec<u128> = ways.values().map(|exact| exact.0.unsigned_abs()).collect();
+            for (way, part) in ways.into_keys().zip(split(posted.0, &weights)) {
+                if let Some(cost) = way.and_then(|group| groups.get_mut(&group)) {
+                    cost.amount = cost.amount + Amount(part);
+                }
+            }
+        }
+        Ok(groups)
     }
 
     /// Which way a piece goes; `None` where it stays without more ado.
@@ -132,10 +171,7 @@ impl<'a> Allocate<'a> {
         if let Some(pool) = &policy.scope.pool {
             return Ok(policies.owner_of(pool, at_ms));
         }
-        let site = Site { cluster: &piece.cluster, node: &piece.node };
-        let mut owned = policies.pool_owners.iter().filter(|owner| {
-            owner.valid.holds_at(at_ms) && tenants.pool(&owner.pool).is_some_and(|pool| pool.holds(site))
-        });
+        let mut owned = policies.owned_pools_at(piece.site(), at_ms, tenants);
         match (owned.next(), owned.next()) {
             (Some(first), Some(second)) => Err(PostError::TwoOwners {
                 policy: policy.id.clone(),
@@ -189,31 +225,30 @@ impl<'a> Allocate<'a> {
         &self,
         policy: &AllocationPolicy,
         group: &Group<'_>,
-        sum: &Sum,
+        cost: Cost,
         takers: &BTreeMap<&TenantId, u128>,
     ) -> Vec<Charge> {
         let mut rows = Vec::new();
-        let cost = subject(policy, group);
-        if sum.unpriced.0 != 0 {
-            rows.push(stays(policy, group, &format!("{cost} stays here: it has no price"), sum.unpriced));
+        let subject = subject_of(policy, group);
+        if cost.unpriced.0 != 0 {
+            rows.push(stays(policy, group, &format!("{subject} stays here: it has no price"), cost.unpriced));
         }
-        let amount = sum.amount(self.ledger.currency);
-        if sum.priced.0 == 0 && amount.0 == 0 {
+        if cost.priced.0 == 0 && cost.amount.0 == 0 {
             return rows;
         }
         if takers.is_empty() {
-            let what = format!("{cost} stays here: there is nobody to take it {}", policy.taker.method());
-            rows.push(stays(policy, group, &what, sum.priced));
+            let what = format!("{subject} stays here: there is nobody to take it {}", policy.taker.method());
+            rows.push(stays(policy, group, &what, cost.priced));
             return rows;
         }
         let weights: Vec<u128> = takers.values().copied().collect();
-        let hours: Vec<NanoGpuHours> = split(sum.priced.0, &weights).into_iter().map(NanoGpuHours).collect();
-        let amounts = split(amount.0, &weights).into_iter().map(Amount);
+        let hours: Vec<NanoGpuHours> = split(cost.priced.0, &weights).into_iter().map(NanoGpuHours).collect();
+        let amounts = split(cost.amount.0, &weights).into_iter().map(Amount);
         let (mut moved, mut moved_amount) = (NanoGpuHours(0), Amount(0));
         let mut onto = Vec::new();
         for ((tenant, hours), amount) in takers.keys().zip(hours).zip(amounts) {
             if group.ended.contains(tenant) {
-                let what = format!("{cost} stays here: the share of {tenant}, which had ended");
+                let what = format!("{subject} stays here: the share of {tenant}, which had ended");
                 rows.push(stays(policy, group, &what, hours));
             } else if hours.0 != 0 || amount.0 != 0 {
                 (moved, moved_amount) = (moved + hours, moved_amount + amount);
@@ -225,7 +260,7 @@ impl<'a> Allocate<'a> {
         }
         let only = if let [(tenant, ..)] = onto.as_slice() { Some((*tenant).clone()) } else { None };
         let away = (group.from, NanoGpuHours(-moved.0), -moved_amount);
-        let what = format!("{cost}, {}", policy.taker.method());
+        let what = format!("{subject}, {}", policy.taker.method());
         rows.push(self.row(policy, away, &format!("{what}: taken by tenants"), only));
         for part in onto {
             rows.push(self.row(policy, part, &what, Some(group.from.clone())));
@@ -256,7 +291,7 @@ impl<'a> Allocate<'a> {
 }
 
 /// What is shared out, for people: `free H100 80GB HBM3`, `shared usage of infra, L40S`, `overhead: network`.
-fn subject(policy: &AllocationPolicy, group: &Group<'_>) -> String {
+fn subject_of(policy: &AllocationPolicy, group: &Group<'_>) -> String {
     match policy.cost {
         CostKind::Shared => format!("shared usage of {}, {}", group.from, words::short_model(group.what)),
         CostKind::Overhead => format!("overhead: {}", group.what),
@@ -273,7 +308,7 @@ fn stays(policy: &AllocationPolicy, group: &Group<'_>, what: &str, time: NanoGpu
         held: NanoGpuHours(0),
         quantity: (time.0 != 0).then(|| Quantity::gpu_hours(time)),
         unit_price: None,
-        exact: crate::money::Exact::ZERO,
+        exact: Exact::ZERO,
         amount: Amount(0),
         reference: policy.id.clone(),
         counterpart: None,

@@ -6,7 +6,7 @@ use crate::policy::CostKind;
 use crate::tenant::{Site, TenantId};
 use schema::units::NanoGpuHours;
 use schema::window::Window;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// What a tenant held of a device in a segment, on one line of its statement.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -102,16 +102,14 @@ impl ReservedTime {
     }
 }
 
-/// The usage of tenants whose cost is shared out, as pieces to allocate.
+/// The usage of tenants whose cost is shared out at some time, as pieces to allocate.
 pub fn shared(ledger: &Ledger<'_>) -> Vec<Piece> {
-    let policies = || ledger.policies.allocations.iter().filter(|p| p.cost == CostKind::Shared);
+    let sharers: BTreeSet<&TenantId> =
+        ledger.policies.allocations.iter().filter_map(|policy| policy.shared.as_ref()).collect();
     ledger
         .held
         .iter()
-        .filter(|row| {
-            policies()
-                .any(|p| p.shared.as_ref() == Some(&row.tenant) && p.valid.holds_at(row.segment.start_ms))
-        })
+        .filter(|row| sharers.contains(&row.tenant))
         .map(|row| Piece {
             kind: CostKind::Shared,
             from: row.tenant.clone(),

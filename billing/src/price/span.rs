@@ -1,5 +1,7 @@
 //! From when to when an entry of the price book holds.
 
+use schema::window::Window;
+
 /// `[from, to)`, Unix milliseconds; without an end, for ever.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Span {
@@ -13,6 +15,13 @@ impl Span {
     /// Whether it holds at an instant.
     pub fn holds_at(&self, at_ms: i64) -> bool {
         self.from_ms <= at_ms && self.to_ms.is_none_or(|to_ms| at_ms < to_ms)
+    }
+
+    /// The part of a window in which it holds, if any.
+    pub fn within(&self, window: Window) -> Option<Window> {
+        let end_ms = self.to_ms.map_or(window.end_ms, |to_ms| to_ms.min(window.end_ms));
+        let start_ms = self.from_ms.max(window.start_ms);
+        (start_ms < end_ms).then(|| Window::new(start_ms, end_ms))
     }
 
     /// Whether some instant lies in both.

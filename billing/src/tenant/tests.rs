@@ -174,7 +174,6 @@ fn master_data_holds_from_its_instant_and_a_statement_names_every_cost_centre() 
     let tenants = parse(moved).expect("parses");
     let path = |when| tenants.path(&id("b"), at(when));
     assert_eq!((path("2025-12-31"), path("2026-01-01")), ("/a/b".into(), "/b".into()));
-
 }
 
 #[test]

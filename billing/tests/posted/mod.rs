@@ -109,6 +109,7 @@ pub fn book(policies: &str) -> PriceBook {
 }
 
 /// A period's devices and usage, and its price book.
+#[derive(Debug)]
 pub struct Month {
     pub book: PriceBook,
     pub tenants: Tenants,
@@ -222,4 +223,14 @@ pub fn show(number: &str, charge: &Charge) -> String {
     });
     let amount = usd().show(charge.amount);
     format!("{number:<3} {:<72} {quantity:>32} {amount:>9}", charge.what)
+}
+
+/// An entry that holds since the year's start.
+pub fn entry(section: &str, id: &str, rest: &str) -> String {
+    format!("[[{section}]]\nid = \"{id}\"\nfrom = 2026-01-01\n{rest}\n")
+}
+
+/// Tenant, words, amount.
+pub fn rows(charges: &[Charge]) -> Vec<String> {
+    charges.iter().map(|c| format!("{}: {} = {}", c.tenant, c.what, usd().show(c.amount))).collect()
 }

@@ -30,7 +30,8 @@ pub fn differences(period: &str, because: &str, deltas: &[Delta], currency: &Cur
     if deltas.is_empty() {
         return format!("{period}: nothing differs from what was posted\n");
     }
-    let mut rows = vec![["statement of", "row", "what", "GPU-hours", currency.code()].map(String::from).into()];
+    let mut rows =
+        vec![["statement of", "row", "what", "GPU-hours", currency.code()].map(String::from).into()];
     rows.extend(deltas.iter().map(|delta| {
         [
             delta.id.tenant.as_str().to_owned(),

@@ -178,9 +178,7 @@ fn basis(statement: &Statement) -> &'static str {
 fn header(currency: &str, what: &'static str) -> Vec<String> {
     let price = format!("x {currency}");
     let amount = format!("= {currency}");
-    ["", what, "natural", "share", "GPU-hours", &price, &amount, "obs%", "quality"]
-        .map(String::from)
-        .into()
+    ["", what, "natural", "share", "GPU-hours", &price, &amount, "obs%", "quality"].map(String::from).into()
 }
 
 fn cells(line: LineView) -> Vec<String> {

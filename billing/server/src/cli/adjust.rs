@@ -132,8 +132,7 @@ async fn add(options: &AddOptions, config: &Loaded, opened: &Opened) -> anyhow::
         author: person(options.author.as_deref()),
         reason: options.reason.clone(),
     };
-    let charges =
-        posting.charges(&config.tenants, &config.currency).map_err(|e| WrongUse(e.to_string()))?;
+    let charges = posting.charges(&config.tenants, &config.currency).map_err(|e| WrongUse(e.to_string()))?;
     let posted = Posted { charges: charges.clone(), correction: None };
     periods::post(
         &opened.store,
@@ -149,20 +148,15 @@ async fn add(options: &AddOptions, config: &Loaded, opened: &Opened) -> anyhow::
     Ok(Outcome::Done)
 }
 
-async fn reconciled(
-    options: &ReconcileOptions,
-    config: &Loaded,
-    opened: &Opened,
-) -> anyhow::Result<Outcome> {
+async fn reconciled(options: &ReconcileOptions, config: &Loaded, opened: &Opened) -> anyhow::Result<Outcome> {
     let period = month(&options.period, config)?;
     let (bill, _) = periods::check(&opened.store, config, &period).await?;
-    let total = parse_amount(&options.total, &config.currency)
-        .map_err(|e| WrongUse(format!("--total: {e}")))?;
+    let total =
+        parse_amount(&options.total, &config.currency).map_err(|e| WrongUse(format!("--total: {e}")))?;
     let invoice = Invoice { name: options.invoice.clone(), total };
     let costs: BTreeMap<TenantId, _> =
         bill.tenants.iter().map(|s| (s.tenant.id.clone(), s.totals.amount)).collect();
-    let difference =
-        if options.by_cost { Difference::ByCost(&costs) } else { Difference::Platform };
+    let difference = if options.by_cost { Difference::ByCost(&costs) } else { Difference::Platform };
     let charges = reconcile(&invoice, bill.fleet.amount, &difference, &config.currency);
     if charges.is_empty() {
         println!("{} agrees with the ledger: nothing is posted", options.invoice);
@@ -171,7 +165,8 @@ async fn reconciled(
     let author = person(options.author.as_deref());
     // The same invoice reconciled again is the same posting.
     let id = format!("reconciliation-{}", &billing::place::hash_of(&options.invoice)[..16]);
-    if opened.store.reader().postings(&[period.label().to_owned()]).await?.iter().any(|p| p.posting_id == id) {
+    if opened.store.reader().postings(&[period.label().to_owned()]).await?.iter().any(|p| p.posting_id == id)
+    {
         return Err(WrongUse(format!(
             "{} is reconciled in {} already: give a later invoice a name of its own",
             options.invoice,

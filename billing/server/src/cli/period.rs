@@ -136,7 +136,9 @@ fn print_findings(found: &[Finding]) {
 
 async fn close(options: &CloseOptions, config: &Loaded, opened: &Opened) -> anyhow::Result<Outcome> {
     if options.waive.len() != options.reason.len() {
-        return Err(WrongUse("--waive ITEM and --reason TEXT go together: give one reason an item".into()).into());
+        return Err(
+            WrongUse("--waive ITEM and --reason TEXT go together: give one reason an item".into()).into()
+        );
     }
     let mut waived = Vec::new();
     for (name, reason) in options.waive.iter().zip(&options.reason) {
@@ -154,12 +156,7 @@ async fn close(options: &CloseOptions, config: &Loaded, opened: &Opened) -> anyh
     let author = person(options.author.as_deref());
     match periods::close(&opened.store, config, &period, &waived, &author).await? {
         Close::Closed(closing) => {
-            println!(
-                "{} is closed by {}, manifest {}",
-                period.label(),
-                closing.author,
-                closing.manifest_id
-            );
+            println!("{} is closed by {}, manifest {}", period.label(), closing.author, closing.manifest_id);
             Ok(Outcome::Done)
         }
         Close::Refused(found) => {
@@ -174,7 +171,14 @@ async fn verify(text: &str, config: &Loaded, opened: &Opened) -> anyhow::Result<
     let period = month(text, config)?;
     let (manifest, wrong) = periods::verify(&opened.store.reader(), &period).await?;
     let inputs = &manifest.inputs;
-    println!("{} closed with prices v{}, mapping v{}, method {}, software {}", period.label(), inputs.prices.number, inputs.mapping.number, inputs.method, inputs.software);
+    println!(
+        "{} closed with prices v{}, mapping v{}, method {}, software {}",
+        period.label(),
+        inputs.prices.number,
+        inputs.mapping.number,
+        inputs.method,
+        inputs.software
+    );
     println!("manifest {}, {} statements", inputs.id(), manifest.statements.len());
     for what in &wrong {
         println!("WRONG: {what}");
@@ -198,8 +202,7 @@ async fn correct(options: &CorrectOptions, config: &Loaded, opened: &Opened) -> 
     }
     let (period, into) = (month(&options.period, config)?, month(&options.into, config)?);
     let author = person(options.author.as_deref());
-    let charges =
-        periods::correct(&opened.store, config, &period, &into, &options.reason, &author).await?;
+    let charges = periods::correct(&opened.store, config, &period, &into, &options.reason, &author).await?;
     println!("{} corrections of {} are posted to {}", charges.len(), period.label(), into.label());
     print!("{}", text::charges(&charges, &config.currency));
     Ok(Outcome::Done)

@@ -84,12 +84,7 @@ async fn write(options: &Options, config: &Loaded, opened: &Opened) -> anyhow::R
 }
 
 /// The period under a price book on trial, beside what it is.
-async fn what_if(
-    file: &Path,
-    config: &Loaded,
-    opened: &Opened,
-    period: &Period,
-) -> anyhow::Result<Outcome> {
+async fn what_if(file: &Path, config: &Loaded, opened: &Opened, period: &Period) -> anyhow::Result<Outcome> {
     let content =
         std::fs::read_to_string(file).with_context(|| format!("could not read {}", file.display()))?;
     let trial = config.with("prices.toml", &content)?;

@@ -152,12 +152,8 @@ impl Reader {
     /// # Errors
     /// ClickHouse refuses or can't be reached.
     pub async fn postings(&self, periods: &[String]) -> Result<Vec<PostingRow>, StoreError> {
-        let rows: Vec<PostingFound> = self
-            .query(sql::POSTINGS)
-            .param("periods", periods)
-            .fetch_all()
-            .await
-            .doing("read postings")?;
+        let rows: Vec<PostingFound> =
+            self.query(sql::POSTINGS).param("periods", periods).fetch_all().await.doing("read postings")?;
         Ok(rows.into_iter().map(Into::into).collect())
     }
 
@@ -302,7 +298,9 @@ impl Writer {
     pub async fn drop_attempt(&self, period: &str, attempt: u64) -> Result<(), StoreError> {
         for table in ["usage_closed", "device_closed", "closed_statements"] {
             self.client
-                .query_raw("ALTER TABLE {table:Identifier} DROP PARTITION tuple({period:String}, {attempt:UInt64})")
+                .query_raw(
+                    "ALTER TABLE {table:Identifier} DROP PARTITION tuple({period:String}, {attempt:UInt64})",
+                )
                 .param("table", table)
                 .param("period", period)
                 .param("attempt", attempt)

@@ -1,0 +1,277 @@
+//! Fees, tax, reconciliation, what people post and credits for lost work, each as a story with figures to check by hand.
+
+mod posted;
+
+use billing::charge::ChargeKind;
+use billing::money::{Amount, Currency, Exact, UnitPrice};
+use billing::period::{Period, parse_zone};
+use billing::policy::FailureReason;
+use billing::post::adjust::{Posting, PostingKind, parse_amount};
+use billing::post::credit::{Failure, WorkHeld, propose};
+use billing::post::fee;
+use billing::post::reconcile::{Difference, Invoice, reconcile};
+use billing::post::tax::{Taxable, taxes};
+use billing::tenant::TenantId;
+use posted::{H, amount, book, day, entry, id, rows, september, tenants, usd};
+use schema::id::WorkloadId;
+use schema::units::{HOUR_MS, NanoGpuHours};
+use schema::window::Window;
+use std::collections::{BTreeMap, BTreeSet};
+
+#[test]
+fn fees_are_prorated_by_true_hours_and_a_months_parts_are_the_month() {
+    let (berlin, usd) = (parse_zone("Europe/Berlin").expect("a zone"), usd());
+    let fee_of = |id: &str, from: &str, to: &str| {
+        format!(
+            "[[fee]]\nid = \"{id}\"\ntenant = \"vision\"\nwhat = \"support\"\nper_month = \"743.00\"\nfrom = {from}\nto = {to}\n"
+        )
+    };
+    // March has 743 h in Berlin, and its 29th has 23 of them.
+    let text = fee_of("before", "2026-03-01", "2026-03-29")
+        + &fee_of("day", "2026-03-29", "2026-03-30")
+        + &fee_of("after", "2026-03-30", "2026-04-01");
+    let book = billing::price::PriceBook::parse("prices.toml", &text, berlin).expect("parses");
+    let march = Period::parse("2026-03", berlin).expect("a period");
+    let charges = fee::fees(book.policies(), &tenants(), &BTreeSet::new(), &march, &usd);
+    let amounts: Vec<String> = charges.iter().map(|c| usd.show(c.amount)).collect();
+    assert_eq!(amounts, ["672.00", "23.00", "48.00"]);
+    assert_eq!(charges.iter().filter_map(|c| c.quantity).map(|q| q.nano).sum::<i64>(), 1_000_000_000);
+    // A quarter is three months.
+    let quarter = Period::parse("2026-Q1", berlin).expect("a period");
+    let whole = entry("fee", "f", "tenant = \"vision\"\nwhat = \"x\"\nper_month = \"10\"");
+    let book = billing::price::PriceBook::parse("prices.toml", &whole, berlin).expect("parses");
+    let charges = fee::fees(book.policies(), &tenants(), &BTreeSet::new(), &quarter, &usd);
+    assert_eq!(
+        rows(&charges),
+        ["vision: x, Jan 2026 = 10.00", "vision: x, Feb 2026 = 10.00", "vision: x, Mar 2026 = 10.00"]
+    );
+}
+
+#[test]
+fn a_fee_for_everyone_is_paid_once_by_each_who_uses_and_ends_with_its_payer() {
+    let text = entry("fee", "seat", "tenant = \"*\"\nwhat = \"seat\"\nper_unit = \"30.00\"\nunits = 2");
+    let policies = book(&text);
+    let users: BTreeSet<TenantId> = [id("guest"), id("speech"), TenantId::unattributed()].into();
+    let charges = fee::fees(policies.policies(), &tenants(), &users, &september(), &usd());
+    // vision has a tenant below it and no use; robotics ends after 10 of 30 days.
+    assert_eq!(
+        rows(&charges),
+        [
+            "guest: seat, Sep 2026 = 60.00",
+            "infra: seat, Sep 2026 = 60.00",
+            "robotics: seat, 1 Sep 2026 00:00 - 11 Sep 2026 00:00 = 20.00",
+            "speech: seat, Sep 2026 = 60.00",
+            "vision-dev: seat, Sep 2026 = 60.00",
+        ]
+    );
+}
+
+#[test]
+fn tax_is_on_all_but_tax_and_a_reverse_charge_is_a_row_of_nothing() {
+    let book = book(
+        &(entry("tax", "vat", "tenant = \"*\"\nwhat = \"VAT\"\npercent = \"19\"")
+            + &entry("tax", "levy", "tenant = \"*\"\nwhat = \"levy\"\npercent = \"0.25\"")
+            + &entry("tax", "abroad", "tenant = \"vision\"\nwhat = \"VAT\"\nreverse_charge = true")),
+    );
+    let posting = |kind, amount| Posting {
+        id: "m-1".into(),
+        kind,
+        tenant: id("speech"),
+        counterpart: None,
+        amount,
+        author: "ann".into(),
+        reason: "by hand".into(),
+    };
+    let credit =
+        posting(PostingKind::Credit, amount("-20.00")).charges(&tenants(), &usd()).expect("a credit");
+    let stamp = posting(PostingKind::Tax, amount("5.00")).charges(&tenants(), &usd()).expect("a tax");
+    let own = [&credit[..1], &stamp].concat();
+    let speech = id("speech");
+    let statement = Taxable { tenant: &speech, usage: amount("120.10"), charges: &own };
+    let on = |statement| taxes(book.policies(), &tenants(), &[statement], september().window(), &usd());
+    // 19 % of 100.10 is 19.019; a quarter percent of it 0.25025.
+    assert_eq!(
+        rows(&on(statement)),
+        ["speech: VAT 19 % of 100.10 = 19.02", "speech: levy 0.25 % of 100.10 = 0.25"]
+    );
+    // A tenant below vision has vision's.
+    let below = id("vision-dev");
+    let statement = Taxable { tenant: &below, usage: amount("120.10"), charges: &[] };
+    assert_eq!(
+        rows(&on(statement)),
+        ["vision-dev: VAT: reverse charge, the recipient accounts for it = 0.00"]
+    );
+    let platform = TenantId::platform();
+    assert!(on(Taxable { tenant: &platform, usage: amount("9.00"), charges: &[] }).is_empty());
+}
+
+#[test]
+fn an_invoices_difference_is_a_row_of_its_own() {
+    let invoice = Invoice { name: "AC-7".into(), total: amount("1000.00") };
+    let costs: BTreeMap<TenantId, Amount> = [
+        (id("a"), amount("1.00")),
+        (id("b"), amount("1.00")),
+        (id("c"), amount("1.00")),
+        (id("d"), amount("-5.00")),
+        (TenantId::unattributed(), amount("90.00")),
+    ]
+    .into();
+    let reconciled = |ledger: &str, to: &Difference<'_>| reconcile(&invoice, amount(ledger), to, &usd());
+    let kept = reconciled("970.00", &Difference::Platform);
+    assert_eq!(
+        rows(&kept),
+        ["platform: difference to invoice AC-7 of 1,000.00, ledger 970.00, kept by the platform = 30.00"]
+    );
+    assert_eq!(kept[0].kind, ChargeKind::Reconciliation);
+    assert!(reconciled("1000.00", &Difference::Platform).is_empty());
+    let shared = reconciled("1000.10", &Difference::ByCost(&costs));
+    let amounts: Vec<i64> = shared.iter().map(|c| c.amount.0).collect();
+    assert_eq!(amounts, [-4, -3, -3]);
+    let nobody = reconciled("970.00", &Difference::ByCost(&BTreeMap::new()));
+    assert!(nobody[0].tenant == TenantId::platform() && nobody[0].what.contains("no tenant has cost"));
+}
+
+#[test]
+fn what_a_person_posts_has_an_author_a_reason_and_another_side() {
+    let good = Posting {
+        id: "m-1".into(),
+        kind: PostingKind::Credit,
+        tenant: id("speech"),
+        counterpart: None,
+        amount: amount("-14.00"),
+        author: "ann".into(),
+        reason: "outage of 9 Sep".into(),
+    };
+    let posted = good.charges(&tenants(), &usd()).expect("a credit");
+    assert_eq!(
+        rows(&posted),
+        [
+            "speech: outage of 9 Sep (posted by ann) = -14.00",
+            "platform: outage of 9 Sep (posted by ann) = 14.00",
+        ]
+    );
+    let with = |change: fn(&mut Posting)| {
+        let mut posting = good.clone();
+        change(&mut posting);
+        posting.charges(&tenants(), &usd()).expect_err("refused").to_string()
+    };
+    for (error, part) in [
+        (with(|p| p.amount = Amount(0)), "nothing to post"),
+        (with(|p| p.amount = Amount(1400)), "a credit of 14.00 would be charged: write a negative amount"),
+        (with(|p| p.author = " ".into()), "the author is empty"),
+        (with(|p| p.reason = String::new()), "the reason is empty"),
+        (with(|p| p.reason = "two\nlines".into()), "one line"),
+        (with(|p| p.tenant = id("spech")), "spech is no declared tenant"),
+        (with(|p| p.tenant = TenantId::platform()), "platform is no declared tenant"),
+        (with(|p| p.counterpart = Some(id("speech"))), "both sides"),
+        (with(|p| (p.kind, p.counterpart) = (PostingKind::Tax, Some(id("vision")))), "no counterpart"),
+    ] {
+        assert!(error.contains(part), "{error}\nlacks {part:?}");
+    }
+    let yen = Currency::parse("JPY").expect("a currency");
+    let read = |text: &str, currency: &Currency| parse_amount(text, currency).map(|a| a.0).ok();
+    assert_eq!(
+        [read("-14.5", &usd()), read("1050", &usd()), read("7", &yen), read("0.00", &usd())],
+        [Some(-1450), Some(105_000), Some(7), Some(0)]
+    );
+    for text in ["", "-", "1.234", "1,000.00", "1.", ".5", "+1", "99999999999999999999"] {
+        let error = parse_amount(text, &usd()).expect_err(text).to_string();
+        assert!(error.contains("at most 2 decimals"), "{error}");
+    }
+    assert_eq!(read("7.0", &yen), None);
+}
+
+/// An hour of a day, held whole.
+fn worked(workload: u64, tenant: &str, device: &str, hour: i64) -> WorkHeld {
+    let start_ms = day(9).start_ms + hour * HOUR_MS;
+    WorkHeld {
+        segment: Window::new(start_ms, start_ms + HOUR_MS),
+        cluster: "c1".into(),
+        node: "h-1".into(),
+        device: device.into(),
+        workload: WorkloadId(workload.into()),
+        job: format!("job {workload}"),
+        tenant: id(tenant),
+        line: "L1".into(),
+        natural_ms: HOUR_MS,
+        held: NanoGpuHours(H),
+        unit_price: Some(UnitPrice(3_500_000)),
+    }
+}
+
+fn failure(device: Option<&str>, hour: i64, reason: FailureReason) -> Failure {
+    Failure {
+        cluster: "c1".into(),
+        node: "h-1".into(),
+        device: device.map(Into::into),
+        at_ms: day(9).start_ms + hour * HOUR_MS,
+        reason,
+        detail: String::new(),
+    }
+}
+
+fn proposed(failures: &[Failure], rows: &[WorkHeld]) -> Vec<String> {
+    let rule = entry("credit_rule", "lost", "cap_hours = 4\nreasons = [\"node-failed\", \"fatal-xid\"]");
+    let proposals = propose(book(&rule).policies(), failures, rows, september().zone(), &usd());
+    proposals
+        .iter()
+        .map(|proposal| {
+            let [credit, other] = &proposal.charges[..] else { panic!("a pair: {proposal:?}") };
+            assert_eq!(credit.amount + other.amount, Amount(0));
+            assert_eq!((credit.kind, &other.tenant), (ChargeKind::Credit, &TenantId::platform()));
+            assert_eq!(credit.exact + other.exact, Exact::ZERO);
+            let hours = NanoGpuHours(credit.quantity.expect("hours").nano);
+            format!("{} {hours} = {} ({})", credit.tenant, usd().show(credit.amount), credit.what)
+        })
+        .collect()
+}
+
+#[test]
+fn a_credit_is_what_was_held_without_a_break_before_the_failure_up_to_the_cap() {
+    let xid = |hour| failure(Some("GPU-1"), hour, FailureReason::FatalXid);
+    let on = |hours: &[i64]| -> Vec<WorkHeld> {
+        hours.iter().map(|hour| worked(1, "vision", "GPU-1", *hour)).collect()
+    };
+    assert_eq!(
+        proposed(&[xid(6)], &on(&[0, 1, 2, 3, 4, 5])),
+        ["vision -4.000000000 = -14.00 (fatal XID, 9 Sep 2026 06:00, job 1, capped at 4 h)"]
+    );
+    // A break ends what is counted; what came before it was saved or lost then.
+    assert!(proposed(&[xid(6)], &on(&[0, 1, 2, 4, 5]))[0].starts_with("vision -2.000000000 = -7.00"));
+    // Not there when it failed; not a reason of the rule.
+    assert!(proposed(&[xid(8)], &on(&[0, 1, 2])).is_empty());
+    assert!(proposed(&[failure(Some("GPU-1"), 3, FailureReason::GpuLost)], &on(&[0, 1, 2])).is_empty());
+    // The failure's hour counts up to the failure.
+    let mut half = xid(6);
+    half.at_ms += HOUR_MS / 2;
+    let mut rows = on(&[5, 6]);
+    (rows[1].natural_ms, rows[1].held) = (HOUR_MS / 2, NanoGpuHours(H / 2));
+    assert!(proposed(&[half], &rows)[0].starts_with("vision -1.500000000 = -5.25"));
+    // A seventh of a device held for 6 h: 4 h of that seventh.
+    let mut rows = on(&[0, 1, 2, 3, 4, 5]);
+    rows.iter_mut().for_each(|row| row.held = NanoGpuHours(142_857_143));
+    assert!(proposed(&[xid(6)], &rows)[0].starts_with("vision -0.571428572 = -2.00"));
+    // Without a price there was no charge to give back.
+    let mut rows = on(&[5]);
+    rows[0].unit_price = None;
+    assert!(proposed(&[xid(6)], &rows).is_empty());
+}
+
+#[test]
+fn a_failure_costs_a_job_all_its_devices_and_no_hour_is_credited_twice() {
+    let rows: Vec<WorkHeld> = [(1, "vision", "GPU-1"), (1, "vision", "GPU-2"), (2, "speech", "GPU-2")]
+        .iter()
+        .flat_map(|(job, tenant, device)| (2..6).map(move |hour| worked(*job, tenant, device, hour)))
+        .collect();
+    let xid = failure(Some("GPU-1"), 4, FailureReason::FatalXid);
+    // GPU-1 fails: job 1 loses what it held of GPU-2, too; job 2 loses nothing.
+    assert_eq!(
+        proposed(std::slice::from_ref(&xid), &rows),
+        ["vision -4.000000000 = -14.00 (fatal XID, 9 Sep 2026 04:00, job 1, capped at 4 h)"]
+    );
+    // Two hours later the node fails: what was credited isn't credited again, in whatever order failures come.
+    let node = failure(None, 6, FailureReason::NodeFailed);
+    let both = proposed(&[node, xid], &rows);
+    let hours: Vec<&str> = both.iter().map(|text| &text[..text.find(" =").expect("an amount")]).collect();
+    assert_eq!(hours, ["vision -4.000000000", "vision -4.000000000", "speech -4.000000000"]);
+}
