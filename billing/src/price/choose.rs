@@ -4,7 +4,9 @@
 use super::entry::Measure;
 use super::factor::TurnedBy;
 use super::selector::Rank;
-use super::{Answer, Asked, Per, PriceBook, PriceEntry, Rate, Unpriced, discount, exchange, factor};
+use super::{
+    Answer, Asked, Per, PriceBook, PriceEntry, Rate, ServiceUnit, Unpriced, discount, exchange, factor,
+};
 use crate::charge::Unit;
 use crate::glob;
 use crate::money::UnitPrice;
@@ -142,9 +144,8 @@ impl PriceBook {
         });
         let mut currency = entry.currency.as_ref();
         if let Per::ServiceUnits(name) = &entry.per {
-            let units = self.terms.service_units.iter().filter(|u| u.name == *name);
-            let unit =
-                units.filter(|u| u.span.holds_at(asked.at_ms)).next_back().ok_or(Unpriced::NotAtThisTime)?;
+            let holds = |u: &&ServiceUnit| u.name == *name && u.span.holds_at(asked.at_ms);
+            let unit = self.terms.service_units.iter().find(holds).ok_or(Unpriced::NotAtThisTime)?;
             work.step(unit.span.from_ms, unit.price_of(work.price), |price| {
                 format!("x {} a {name} ({}) = {price}", unit.price, unit.id)
             });

@@ -61,11 +61,11 @@ pub enum PriceError {
         /// The entry.
         what: String,
         /// The key.
-        key: String,
+        key: &'static str,
         /// As written.
-        value: String,
+        value: Box<str>,
         /// What to write.
-        remedy: String,
+        remedy: Box<str>,
     },
     /// Keys that don't go together, or one that is missing beside others.
     #[error("{place}: {what} {problem}")]
@@ -107,7 +107,7 @@ pub enum PriceError {
         /// The later entry.
         second: String,
         /// What both are of: `model "H100"`.
-        scope: String,
+        scope: Box<str>,
     },
     /// A hole between two entries for the same.
     #[error(
@@ -123,7 +123,7 @@ pub enum PriceError {
         /// The later entry.
         second: String,
         /// What both are of: `model "H100"`.
-        scope: String,
+        scope: Box<str>,
     },
     /// Something in another file that isn't there.
     #[error("{place}: {what} names {named}, which {problem}")]

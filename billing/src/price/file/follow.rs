@@ -121,6 +121,6 @@ fn overlap<T: Dated>(first: &Placed<T>, second: &Placed<T>) -> PriceError {
         section: T::WORDS.1,
         first: first.row.name.clone(),
         second: second.row.name.clone(),
-        scope: second.item.scope(),
+        scope: second.item.scope().into(),
     }
 }

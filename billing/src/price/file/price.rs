@@ -224,7 +224,7 @@ pub(super) fn mentions<'a>(
 }
 
 /// That a name is that of a MIG profile.
-pub(super) fn check_profile(row: &Row, key: &str, profile: &str) -> Result<(), PriceError> {
+pub(super) fn check_profile(row: &Row, key: &'static str, profile: &str) -> Result<(), PriceError> {
     match Profile::parse(profile) {
         Some(_) => Ok(()),
         None => Err(row.value(
@@ -279,8 +279,9 @@ fn read_tiers(row: &Row, rows: &[TierRow], mode: &str) -> Result<(Per, Tiers), P
             Some(up_to) if !last => Some(row.decimal("up_to", up_to, 9, 1..=999_999_999_000_000_000)?),
             None if last => None,
             Some(_) => {
-                return Err(row
-                    .keys("has an up_to in its last tier: leave it out, so that every quantity has a price"));
+                return Err(row.keys(
+                    "has an up_to in its last tier: leave it out, so that every quantity has a price",
+                ));
             }
             None => return Err(row.keys(format!("has no up_to in tier {}: say where it ends", at + 1))),
         };
