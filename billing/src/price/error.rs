@@ -103,9 +103,9 @@ pub enum PriceError {
         /// What they are, in the plural: `prices`.
         section: &'static str,
         /// The earlier entry.
-        first: String,
+        first: Box<str>,
         /// The later entry.
-        second: String,
+        second: Box<str>,
         /// What both are of: `model "H100"`.
         scope: Box<str>,
     },
@@ -119,9 +119,9 @@ pub enum PriceError {
         /// What they are, in the singular: `price`.
         section: &'static str,
         /// The earlier entry.
-        first: String,
+        first: Box<str>,
         /// The later entry.
-        second: String,
+        second: Box<str>,
         /// What both are of: `model "H100"`.
         scope: Box<str>,
     },
