@@ -37,7 +37,7 @@ pub use energy::Energy;
 pub use entry::{Measure, Per, PriceEntry};
 pub use error::PriceError;
 pub use exchange::{ExchangeRate, MissingRate};
-pub use factor::{MigFactor, Preset, instance_share};
+pub use factor::{MigFactor, Preset, instance_hours_nano, instance_share};
 pub use purchase::{HOURS_PER_MONTH, Purchase};
 pub use rate::{Answer, Asked, Rate};
 pub use selector::Selectors;

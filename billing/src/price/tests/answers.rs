@@ -54,6 +54,7 @@ fn the_nearest_tenant_goes_before_classes_and_these_before_profile_and_model() {
         entry("low", "6.00", "qos = [\"low\", \"scavenger\"]"),
         entry("batch", "5.50", "partition = \"batch\""),
         entry("spot", "5.00", "pool = \"spot\""),
+        entry("mig-any", "4.60", "profile = \"*\""),
         entry("mig", "4.50", "profile = \"1g.*\""),
         entry("mig-one", "4.00", "profile = \"1g.10gb\""),
         entry("research", "3.00", "tenant = \"research\""),
@@ -75,6 +76,7 @@ fn the_nearest_tenant_goes_before_classes_and_these_before_profile_and_model() {
         (Ask { node: "spot-1", ..outsider() }, "spot"),
         (Ask { profile: "1g.10gb", share: Share::new(1, 7), ..outsider() }, "mig-one"),
         (Ask { profile: "1g.20gb", share: Share::new(1, 7), ..outsider() }, "mig"),
+        (Ask { profile: "2g.20gb", share: Share::new(2, 7), ..outsider() }, "mig-any"),
         (Ask { tenant: "speech", attributes: &[("slurm_qos", "low")], ..Ask::default() }, "research"),
         (Ask { attributes: &[("slurm_qos", "low")], ..Ask::default() }, "vision-low"),
         (Ask::default(), "research"),
@@ -194,6 +196,10 @@ fn an_instance_has_a_price_of_its_own_and_stands_beside_the_list() {
         + "[[price]]\nid = \"inst\"\nmodel = \"H100\"\nprofile = \"3g.40gb\"\ntenant = \"vision\"\nper_instance_hour = \"1.40\"\nfrom = 2026-01-01\n";
     let ask = Ask { profile: "3g.40gb", share: Share::new(3, 7), ..Ask::default() };
     assert_eq!(ask.rate(&book(&text)), "inst: 1.40 of 1.50 per inst-h");
+    // One of two slots for 3 h is half of it, and a whole instance is what the clock says.
+    let hours =
+        |natural_ms, num, den| instance_hours_nano(natural_ms, "H100", "3g.40gb", Share::new(num, den));
+    assert_eq!((hours(10_800_000, 3, 14), hours(10_800_000, 3, 7)), (1_500_000_000, 3_000_000_000));
 }
 
 #[test]

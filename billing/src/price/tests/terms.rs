@@ -38,6 +38,30 @@ fn the_example_is_a_price_book_of_every_section() {
 }
 
 #[test]
+fn every_price_book_of_the_guide_is_one() {
+    let guide = include_str!("../../../../docs/PRICES.md");
+    let blocks: Vec<&str> =
+        guide.split("```toml\n").skip(1).filter_map(|rest| rest.split("```").next()).collect();
+    assert!(blocks.len() >= 5, "{}", blocks.len());
+    for block in blocks {
+        book(block);
+    }
+}
+
+#[test]
+fn the_guides_figures_are_what_the_book_says() {
+    let guide = include_str!("../../../../docs/PRICES.md");
+    let block = guide.split("```toml\n").nth(1).and_then(|rest| rest.split("```").next()).expect("a block");
+    let told = |profile, share| {
+        let ask = Ask { model: "NVIDIA H100 80GB HBM3", profile, share, ..Ask::default() };
+        ask.of(|asked| book(block).derivation(asked, Measure::Time, 0)).join("\n")
+    };
+    for steps in [told("", Share::WHOLE), told("1g.10gb", Share::new(1, 7))] {
+        assert!(guide.contains(&steps), "the guide lacks\n{steps}");
+    }
+}
+
+#[test]
 fn every_edge_of_every_section_is_a_change_instant() {
     let text = price("p", "H100", "from = 2026-01-01\nto = 2026-12-01")
         + r#"
