@@ -98,6 +98,11 @@ impl Exact {
         Self(i128::from(quantity.0) * i128::from(price.0))
     }
 
+    /// The exact price of a quantity of anything.
+    pub fn times(quantity: crate::charge::Quantity, price: UnitPrice) -> Self {
+        Self(i128::from(quantity.nano) * i128::from(price.0))
+    }
+
     /// Rounded to the currency's smallest unit; a tie goes to the even unit, so that many ties don't drift one way.
     pub fn round_half_even(self, currency: &Currency) -> Amount {
         let unit = unit_of(currency);

@@ -60,7 +60,7 @@ pub enum MatchedBy {
 }
 
 /// A tenant that had ended when something of its was still in use.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize)]
 pub struct Ended {
     /// The tenant.
     pub tenant: TenantId,

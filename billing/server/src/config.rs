@@ -3,6 +3,7 @@
 use billing::money::Currency;
 use billing::period::parse_zone;
 use billing::price::PriceBook;
+use billing::rating::{METHOD, Rules};
 use billing::statement::Mode;
 use billing::tenant::Tenants;
 use chrono_tz::Tz;
@@ -298,6 +299,17 @@ impl Loaded {
             text.content = content.into();
         }
         Ok(other)
+    }
+
+    /// What usage is rated with.
+    pub fn rules(&self) -> Rules<'_> {
+        Rules { tenants: &self.tenants, prices: &self.prices }
+    }
+
+    /// The name of those rules: a hash of everything that rating looks at besides usage.
+    pub fn rules_name(&self) -> String {
+        let all = [self.prices.hash(), self.tenants.hash(), self.zone.name(), self.currency.code(), METHOD];
+        billing::place::hash_of(&all.join("\n"))[..32].into()
     }
 
     /// How often hours with news are closed again.

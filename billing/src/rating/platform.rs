@@ -1,6 +1,7 @@
 //! What nobody held, at its price: the platform keeps its cost, so that all statements together are the whole fleet.
 
-use super::{LinePrice, price_at};
+use super::LinePrice;
+use super::key::price_at;
 use crate::money::{Amount, Currency, Exact};
 use crate::price::PriceBook;
 use crate::usage::DeviceTotal;
@@ -8,7 +9,8 @@ use schema::units::NanoGpuHours;
 use std::collections::BTreeMap;
 
 /// Why nobody held it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum PlatformKind {
     /// Nobody asked for it.
     Free,
@@ -46,7 +48,7 @@ impl PlatformKind {
 }
 
 /// A line of the platform's own statement.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct PlatformLine {
     /// Position on the statement from 1: `P1`.
     pub number: u32,
@@ -77,7 +79,7 @@ pub(super) fn lines(devices: &[DeviceTotal], prices: &PriceBook, currency: &Curr
     let some = sums.into_iter().filter(|(_, quantity)| *quantity != NanoGpuHours(0));
     some.zip(1..)
         .map(|(((model, kind, price), quantity), number)| {
-            let exact = price.cost_of(quantity);
+            let exact = price.unit().map(|unit| Exact::of(quantity, unit));
             let amount = exact.map(|exact| exact.round_half_even(currency));
             PlatformLine { number, model: model.into(), kind, price, quantity, exact, amount }
         })
