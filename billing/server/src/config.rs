@@ -175,6 +175,16 @@ pub enum ConfigError {
         /// What is wrong, and what to write.
         message: String,
     },
+    /// A price far from the last one that nobody confirmed.
+    #[error("{path}: {jump} ({more} more like it)")]
+    Jump {
+        /// The file.
+        path: PathBuf,
+        /// The first, and what to do.
+        jump: String,
+        /// How many more there are.
+        more: usize,
+    },
     /// `prices.toml`.
     #[error(transparent)]
     Prices(#[from] billing::price::PriceError),
