@@ -241,7 +241,7 @@ fn device_hour(row: &UsageTotal, line: &Line) -> DeviceHour {
         held: row.held,
         busy: row.busy,
         unknown: row.unknown,
-        exact: line.key.price.cost_of(&Sums::of(row)),
+        exact: line.key.price.cost_of(&Sums::of(row, line.key.basis)),
     }
 }
 

@@ -19,6 +19,8 @@ pub mod glob;
 
 mod wide;
 
+pub mod policy;
+
 pub mod price;
 
 pub mod charge;
@@ -26,6 +28,8 @@ pub mod charge;
 pub mod tenant;
 
 pub mod rating;
+
+pub mod post;
 
 pub mod mapping;
 

@@ -7,6 +7,7 @@
 
 use crate::glob;
 use crate::money::Currency;
+use crate::policy::Policies;
 use crate::tenant::{Pool, TenantId};
 use chrono_tz::Tz;
 use schema::window::Window;
@@ -50,6 +51,7 @@ pub use versions::{Change, Jump, Matched};
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PriceBook {
     terms: Terms,
+    policies: Policies,
     bound: Option<Bound>,
     hash: String,
 }
@@ -102,7 +104,12 @@ pub enum Unpriced {
 impl PriceBook {
     /// A book without prices: everything is unpriced.
     pub fn empty() -> Self {
-        Self { terms: Terms::default(), bound: None, hash: crate::place::hash_of("") }
+        Self {
+            terms: Terms::default(),
+            policies: Policies::default(),
+            bound: None,
+            hash: crate::place::hash_of(""),
+        }
     }
 
     /// Reads `prices.toml`; `file` is its name in errors, `zone` the billing zone that local dates are in. Prices in other
@@ -111,7 +118,8 @@ impl PriceBook {
     /// # Errors
     /// The first thing wrong, with file, line, entry, key and remedy.
     pub fn parse(file: &str, text: &str, zone: Tz) -> Result<Self, PriceError> {
-        Ok(Self { terms: file::read(file, text, zone)?, bound: None, hash: crate::place::hash_of(text) })
+        let (terms, policies) = file::read(file, text, zone)?;
+        Ok(Self { terms, policies, bound: None, hash: crate::place::hash_of(text) })
     }
 
     /// The prices, by model and time.
@@ -137,6 +145,11 @@ impl PriceBook {
     /// The exchange rates.
     pub fn exchange_rates(&self) -> &[ExchangeRate] {
         &self.terms.exchange_rates
+    }
+
+    /// What the file says besides prices.
+    pub fn policies(&self) -> &Policies {
+        &self.policies
     }
 
     /// SHA-256 of the file, hexadecimal.
@@ -195,6 +208,7 @@ impl PriceBook {
     pub fn change_instants(&self, window: Window) -> Vec<i64> {
         let edges = self.terms.spans().flat_map(|span| span.edges());
         let mut inside: Vec<i64> = edges.filter(|at| window.start_ms < *at && *at < window.end_ms).collect();
+        inside.extend(self.policies.change_instants(window));
         inside.sort_unstable();
         inside.dedup();
         inside

@@ -19,7 +19,7 @@ mod key;
 mod platform;
 mod sums;
 pub use check::{Balance, Changes, RateError};
-pub use key::{LineKey, LinePrice, Rules};
+pub use key::{LineBasis, LineKey, LinePrice, Rules};
 pub use platform::{PlatformKind, PlatformLine};
 pub use sums::Sums;
 
@@ -151,7 +151,7 @@ impl Rated {
         Self {
             currency: currency.clone(),
             tenants: tenants.collect(),
-            platform: platform::lines(devices, rules.prices, currency),
+            platform: platform::lines(devices, rules, currency),
         }
     }
 }
@@ -179,7 +179,8 @@ pub fn rate(
         changes.check(&row.device, row.segment)?;
         balance.usage(row);
         let (resolved, key) = rules.line_among(row, owners);
-        tenants.entry(resolved.tenant).or_default().take(&row.device, key, &Sums::of(row));
+        let sums = Sums::of(row, key.basis);
+        tenants.entry(resolved.tenant).or_default().take(&row.device, key, &sums);
     }
     balance.check()?;
     Ok(Rated::of(tenants, devices, rules, currency))

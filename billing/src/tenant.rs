@@ -169,6 +169,16 @@ impl Tenants {
         path
     }
 
+    /// Whether a tenant is another, or below it in the tree at an instant.
+    pub fn is_within(&self, id: &TenantId, above: &TenantId, at_ms: i64) -> bool {
+        self.ancestors(id, at_ms).contains(above)
+    }
+
+    /// The `[[pool]]` of that name.
+    pub fn pool(&self, name: &str) -> Option<&Pool> {
+        self.pools.iter().find(|pool| pool.name == name)
+    }
+
     /// The tenant's end, if it has one at or before an instant.
     pub fn ended(&self, id: &TenantId, at_ms: i64) -> Option<Ended> {
         let ends_ms = self.tenants.get(id)?.ends_ms()?;

@@ -122,6 +122,12 @@ pub fn unpriced_remedy(price: &LinePrice, model: &str) -> Option<String> {
         LinePrice::Unpriced(Unpriced::UnknownModel) => {
             Some(format!("no price names {model}: add a [[price]] for it to prices.toml"))
         }
+        LinePrice::Unpriced(Unpriced::NotForThis) => Some(format!(
+            "prices of {model} are for other tenants, classes, pools or profiles: add a [[price]] without them to prices.toml"
+        )),
+        LinePrice::Unpriced(Unpriced::NoExchangeRate) => Some(format!(
+            "the price of {model} is in another currency and no rate holds at that time: add an [[exchange_rate]] to prices.toml"
+        )),
         LinePrice::Unpriced(Unpriced::NotAtThisTime) => {
             Some(format!("no price of {model} holds at that time: extend one in prices.toml"))
         }

@@ -116,7 +116,7 @@ pub fn dry_run(
         if now != resolved.tenant {
             let entry = moved.entry((now, resolved.tenant)).or_default();
             entry.0.take(row);
-            match key.price.cost_of(&Sums::of(row)) {
+            match key.price.cost_of(&Sums::of(row, key.basis)) {
                 Some(cost) => entry.1 = entry.1 + cost,
                 None => entry.2 = true,
             }

@@ -43,6 +43,7 @@ impl PriceBook {
         for mention in &self.terms.mentions {
             mention.check(service, tenants, &self.terms.exchange_rates)?;
         }
+        self.policies.check_against(tenants)?;
         self.bound = Some(Bound { service: service.clone(), pools: tenants.pools().to_vec() });
         Ok(self)
     }

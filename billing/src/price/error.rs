@@ -15,6 +15,9 @@ pub enum PriceError {
         /// The parser's words.
         message: String,
     },
+    /// An entry that isn't a price.
+    #[error(transparent)]
+    Policy(#[from] crate::policy::PolicyError),
     /// A number that isn't a string.
     #[error(
         "{place}: {key} of {what} must be in quotes, such as \"3.50\": a bare number is read as a float and would not be exact"

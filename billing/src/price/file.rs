@@ -3,6 +3,7 @@
 
 use super::{BasisRule, PriceEntry, PriceError, Terms};
 use crate::place::Place;
+use crate::policy::{self, Policies};
 use chrono_tz::Tz;
 use serde::Deserialize;
 use toml::Spanned;
@@ -39,10 +40,25 @@ struct File {
     exchange_rate: Vec<Spanned<exchange::ExchangeRow>>,
     #[serde(default)]
     basis: Vec<Spanned<basis::BasisRow>>,
+    #[serde(default)]
+    reservation: Vec<Spanned<policy::ReservationRow>>,
+    #[serde(default)]
+    fee: Vec<Spanned<policy::FeeRow>>,
+    #[serde(default)]
+    overhead: Vec<Spanned<policy::OverheadRow>>,
+    #[serde(default)]
+    allocation: Vec<Spanned<policy::AllocationRow>>,
+    #[serde(default)]
+    pool_owner: Vec<Spanned<policy::PoolOwnerRow>>,
+    #[serde(default)]
+    credit_rule: Vec<Spanned<policy::CreditRuleRow>>,
+    #[serde(default)]
+    tax: Vec<Spanned<policy::TaxRow>>,
 }
 
-/// Every section, each ordered by scope and start; an entry without an end ends where the next of its scope begins.
-pub(super) fn read(file: &str, text: &str, zone: Tz) -> Result<Terms, PriceError> {
+/// Every section, each ordered by scope and start; an entry without an end ends where the next of its scope begins; and the
+/// policies beside them.
+pub(super) fn read(file: &str, text: &str, zone: Tz) -> Result<(Terms, Policies), PriceError> {
     let parsed: File = toml::from_str(text).map_err(|error| PriceError::Toml {
         place: Place::at(file, text, error.span().map(|s| s.start)),
         message: error.message().to_string(),
@@ -67,7 +83,16 @@ pub(super) fn read(file: &str, text: &str, zone: Tz) -> Result<Terms, PriceError
         .chain(discounts.iter().filter_map(|d| d.mention_tenant(d.item.tenant.as_ref())))
         .chain(bases.iter().filter_map(|b| b.mention_tenant(b.item.tenant.as_ref())))
         .collect();
-    Ok(Terms {
+    let rows = policy::Rows {
+        reservation: parsed.reservation,
+        fee: parsed.fee,
+        overhead: parsed.overhead,
+        allocation: parsed.allocation,
+        pool_owner: parsed.pool_owner,
+        credit_rule: parsed.credit_rule,
+        tax: parsed.tax,
+    };
+    let terms = Terms {
         entries: items(prices),
         discounts: items(discounts),
         mig_factors: items(follow(mig_factors)?),
@@ -76,7 +101,8 @@ pub(super) fn read(file: &str, text: &str, zone: Tz) -> Result<Terms, PriceError
         exchange_rates: items(follow(rates)?),
         bases: items(bases),
         mentions,
-    })
+    };
+    Ok((terms, policy::read(rows, file, text, zone)?))
 }
 
 fn items<T>(rows: Vec<Placed<T>>) -> Vec<T> {

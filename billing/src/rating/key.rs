@@ -3,12 +3,13 @@
 use super::Owners;
 use crate::charge::{Quantity, Unit};
 use crate::money::{Exact, UnitPrice};
-use crate::price::{Lookup, PriceBook, Rate, Unpriced};
+use crate::price::{Asked, Basis, PriceBook, Rate, Unpriced, gib_hours_nano};
 use crate::rating::Sums;
-use crate::tenant::{Ended, MatchedBy, Resolved, Site, Tenants};
-use crate::usage::UsageTotal;
+use crate::tenant::{Ended, MatchedBy, Resolved, Site, TenantId, Tenants};
+use crate::usage::{DeviceTotal, UsageTotal};
 use schema::owner::Owner;
 use schema::share::Share;
+use schema::units::NanoGpuHours;
 use schema::wire::{Quality, Sharing};
 use serde::{Deserialize, Serialize};
 
@@ -34,8 +35,45 @@ pub struct LineKey {
     pub unwatched: bool,
     /// On a line of `unattributed`: the tenant that it would be, had that not ended.
     pub ended: Option<Ended>,
+    /// What of it is charged.
+    pub basis: LineBasis,
     /// The price, or why there is none.
     pub price: LinePrice,
+}
+
+/// What of a line's time is charged, and what its tenant's basis asks for: they differ where that needs busy time and it
+/// isn't known, because unknown is not zero.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
+pub struct LineBasis {
+    /// What is charged.
+    pub charged: Basis,
+    /// What the price book asks for.
+    pub asked: Basis,
+}
+
+impl LineBasis {
+    /// Of a row: what is asked for, or held where that can't be told.
+    fn of(asked: Basis, row: &UsageTotal) -> Self {
+        let refused = asked.needs_busy() && (row.unknown.0 != 0 || row.observed_ms < row.natural_ms);
+        Self { charged: if refused { Basis::Held } else { asked }, asked }
+    }
+
+    /// Whether something else is charged than was asked for.
+    pub fn is_refused(self) -> bool {
+        self.charged != self.asked
+    }
+
+    /// The device time that a row is charged for.
+    pub fn time_of(self, row: &UsageTotal) -> NanoGpuHours {
+        match self.charged {
+            // Hour by hour: the greater of two sums would hide hours that outweigh each other.
+            Basis::Max => row.most,
+            Basis::Held | Basis::Memory => row.held,
+            basis => basis
+                .charged(row.held, row.busy, NanoGpuHours(0))
+                .expect("a basis that needs busy time is refused where some is unknown"),
+        }
+    }
 }
 
 /// The price of a line.
@@ -71,8 +109,8 @@ impl LinePrice {
     pub fn quantity(&self, sums: &Sums) -> Quantity {
         let unit = self.rate().map_or(Unit::GpuHour, |rate| rate.unit);
         let nano = match unit {
-            Unit::InstanceHour => nano_of(u128::from(sums.natural_ms.unsigned_abs()), HOUR_MS),
-            Unit::GibHour => nano_of(sums.memory_byte_ms, HOUR_MS << 30),
+            Unit::InstanceHour => hours_nano(sums.natural_ms),
+            Unit::GibHour => gib_hours_nano(sums.memory_byte_ms),
             Unit::GpuHour | Unit::KilowattHour | Unit::Month | Unit::Piece => sums.charged.0,
         };
         Quantity { nano, unit }
@@ -84,18 +122,11 @@ impl LinePrice {
     }
 }
 
-/// Milliseconds in an hour.
-const HOUR_MS: u128 = 3_600_000;
-
-/// `amount / one` in 1e-9, a tie to the even unit.
-fn nano_of(amount: u128, one: u128) -> i64 {
-    let (whole, rest) = crate::wide::mul_div(amount, 1_000_000_000, one);
-    let up = match (rest * 2).cmp(&one) {
-        std::cmp::Ordering::Less => false,
-        std::cmp::Ordering::Equal => whole % 2 == 1,
-        std::cmp::Ordering::Greater => true,
-    };
-    i64::try_from(whole + u128::from(up)).expect("a month of a fleet is below 9e9 hours of anything")
+/// Milliseconds in 1e-9 hours, a tie to the even one.
+fn hours_nano(ms: i64) -> i64 {
+    // 1e9 / 3.6e6 in lowest terms.
+    let (whole, rest) = ((i128::from(ms) * 2_500).div_euclid(9), (i128::from(ms) * 2_500).rem_euclid(9));
+    i64::try_from(whole + i128::from(rest > 4)).expect("a month of a fleet is below 9e9 hours")
 }
 
 /// What a row of usage is asked with besides itself.
@@ -116,6 +147,17 @@ impl Rules<'_> {
             MatchedBy::TenantEnded(ended) => Some(ended.clone()),
             _ => None,
         };
+        let path = self.tenants.ancestors(&resolved.tenant, at_ms);
+        let asked = Asked {
+            model: &row.model,
+            profile: &row.profile,
+            share: row.share,
+            path: &path,
+            owner,
+            site: Site::of(row),
+            at_ms,
+        };
+        let basis = LineBasis::of(self.prices.basis(row.sharing, &path, at_ms), row);
         let key = LineKey {
             model: row.model.clone(),
             sharing: row.sharing,
@@ -125,7 +167,8 @@ impl Rules<'_> {
             busy_quality: row.busy_quality,
             unwatched: row.natural_ms > 0 && row.observed_ms == 0,
             ended,
-            price: price_at(self.prices, &row.model, at_ms),
+            basis,
+            price: self.price_of(row, &resolved.tenant, &asked, basis),
         };
         (resolved, key)
     }
@@ -134,20 +177,44 @@ impl Rules<'_> {
     pub fn line_among(&self, row: &UsageTotal, owners: &Owners) -> (Resolved, LineKey) {
         self.line_of(row, owners.get(&row.workload))
     }
-}
 
-/// What the book says about a model at an instant, as a line carries it.
-pub(super) fn price_at(prices: &PriceBook, model: &str, at_ms: i64) -> LinePrice {
-    match prices.lookup(model, at_ms) {
-        Lookup::Priced(entry) => LinePrice::Priced(Rate {
-            from_ms: entry.from_ms,
-            entry: entry.id.clone(),
-            unit: Unit::GpuHour,
-            list: entry.per_gpu_hour,
-            price: entry.per_gpu_hour,
-            tier: 0,
-        }),
-        Lookup::Unpriced(why) => LinePrice::Unpriced(why),
+    /// What a tenant's use costs: on a device reserved by name for it, the reservation's price.
+    fn price_of(&self, row: &UsageTotal, tenant: &TenantId, asked: &Asked<'_>, basis: LineBasis) -> LinePrice {
+        let answer = match basis.charged {
+            Basis::Memory => self.prices.memory_rate(asked, 0),
+            _ => self.prices.rate(asked),
+        };
+        let reserved =
+            self.prices.policies().reserved_price(&row.device, tenant, asked.at_ms, self.tenants);
+        match (answer, reserved) {
+            (answer, Some(reservation)) => LinePrice::Priced(Rate {
+                from_ms: reservation.valid.from_ms,
+                entry: reservation.id.clone(),
+                unit: Unit::GpuHour,
+                list: answer.map_or(reservation.per_gpu_hour, |rate| rate.list),
+                price: reservation.per_gpu_hour,
+                tier: 0,
+            }),
+            (Ok(rate), None) => LinePrice::Priced(rate),
+            (Err(why), None) => LinePrice::Unpriced(why),
+        }
+    }
+
+    /// What the platform's own time on a device costs: the list price of a whole one where it is.
+    pub fn own_price(&self, device: &DeviceTotal) -> LinePrice {
+        let site = Site { cluster: &device.cluster, node: &device.node };
+        let at_ms = device.segment.start_ms;
+        let path = [TenantId::platform()];
+        let asked = Asked {
+            model: &device.model,
+            profile: "",
+            share: Share::WHOLE,
+            path: &path,
+            owner: None,
+            site,
+            at_ms,
+        };
+        self.prices.rate(&asked).map_or_else(LinePrice::Unpriced, LinePrice::Priced)
     }
 }
 

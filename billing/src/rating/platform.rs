@@ -1,9 +1,7 @@
 //! What nobody held, at its price: the platform keeps its cost, so that all statements together are the whole fleet.
 
-use super::LinePrice;
-use super::key::price_at;
+use super::{LinePrice, Rules};
 use crate::money::{Amount, Currency, Exact};
-use crate::price::PriceBook;
 use crate::usage::DeviceTotal;
 use schema::units::NanoGpuHours;
 use std::collections::BTreeMap;
@@ -67,10 +65,10 @@ pub struct PlatformLine {
 }
 
 /// The platform's lines: by model, kind and price, without those of no time.
-pub(super) fn lines(devices: &[DeviceTotal], prices: &PriceBook, currency: &Currency) -> Vec<PlatformLine> {
+pub(super) fn lines(devices: &[DeviceTotal], rules: Rules<'_>, currency: &Currency) -> Vec<PlatformLine> {
     let mut sums: BTreeMap<(&str, PlatformKind, LinePrice), NanoGpuHours> = BTreeMap::new();
     for device in devices {
-        let price = price_at(prices, &device.model, device.segment.start_ms);
+        let price = rules.own_price(device);
         for kind in PlatformKind::ALL {
             let sum = sums.entry((&device.model, kind, price.clone())).or_default();
             *sum = *sum + kind.of(device);

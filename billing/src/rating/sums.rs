@@ -1,6 +1,7 @@
 //! What is summed of usage: every figure of a line before it is priced. Sums are integers, so order and grouping are
 //! nothing to them.
 
+use super::LineBasis;
 use crate::usage::UsageTotal;
 use schema::units::NanoGpuHours;
 use schema::window::Window;
@@ -30,14 +31,14 @@ pub struct Sums {
 }
 
 impl Sums {
-    /// Of one row.
-    pub fn of(row: &UsageTotal) -> Self {
+    /// Of one row, charged by the basis of its line.
+    pub fn of(row: &UsageTotal, basis: LineBasis) -> Self {
         Self {
             span: row.segment,
             natural_ms: row.natural_ms,
             observed_ms: row.observed_ms,
             held: row.held,
-            charged: row.held,
+            charged: basis.time_of(row),
             busy: row.busy,
             unknown: row.unknown,
             energy_mj: row.energy_mj,

@@ -153,9 +153,9 @@ impl DayCharges {
             device: row.device.clone(),
             model: row.model.clone(),
         };
+        let sums = Sums::of(row, key.basis);
         let at =
             (self.tenants.of(tenant), self.lines.of(key), self.places.of(place), row.segment.start_ms);
-        let sums = Sums::of(row);
         self.sums.entry(at).and_modify(|known| known.add(&sums)).or_insert(sums);
     }
 
