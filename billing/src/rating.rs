@@ -132,8 +132,11 @@ impl Gathered {
 
     /// Numbers the lines and rounds each once.
     pub fn finish(self, tenant: TenantId, currency: &Currency) -> TenantUsage {
-        let numbered =
-            self.lines.into_iter().zip(1..).map(|((key, sums), number)| Line::new(number, key, sums, currency));
+        let numbered = self
+            .lines
+            .into_iter()
+            .zip(1..)
+            .map(|((key, sums), number)| Line::new(number, key, sums, currency));
         TenantUsage { tenant, lines: numbered.collect(), held_by_device: self.held_by_device }
     }
 }

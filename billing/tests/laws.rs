@@ -131,7 +131,8 @@ fn a_segment_across_a_price_change_is_refused_with_a_remedy() {
     let mut devices = worked::devices();
     devices.truncate(1);
     devices[0].segment.end_ms = halves()[1].end_ms;
-    let error = rate(&[], &devices, &owners(), Rules { tenants: &tenants(), prices: &prices() }, &usd()).expect_err("crosses");
+    let error = rate(&[], &devices, &owners(), Rules { tenants: &tenants(), prices: &prices() }, &usd())
+        .expect_err("crosses");
     assert!(
         matches!(&error, RateError::CrossesChange { change_ms, .. } if *change_ms == halves()[1].start_ms)
     );
@@ -142,7 +143,9 @@ fn a_segment_across_a_price_change_is_refused_with_a_remedy() {
 fn ledgers_that_differ_are_refused() {
     let (mut usage, mut devices) = (worked::usage(), worked::devices());
     usage.pop();
-    let rated = |usage: &[_], devices: &[_]| rate(usage, devices, &owners(), Rules { tenants: &tenants(), prices: &prices() }, &usd());
+    let rated = |usage: &[_], devices: &[_]| {
+        rate(usage, devices, &owners(), Rules { tenants: &tenants(), prices: &prices() }, &usd())
+    };
     assert!(matches!(rated(&usage, &devices), Err(RateError::HeldDiffers { .. })));
     devices[0].free = devices[0].free + NanoGpuHours(1);
     assert!(matches!(rated(&worked::usage(), &devices), Err(RateError::DoesNotAddUp { .. })));
@@ -151,7 +154,9 @@ fn ledgers_that_differ_are_refused() {
 #[test]
 fn without_rules_a_namespace_is_its_own_tenant_and_pays_the_same() {
     let (usage, devices) = (worked::usage(), worked::devices());
-    let rated = rate(&usage, &devices, &owners(), Rules { tenants: &Tenants::empty(), prices: &prices() }, &usd()).expect("rates");
+    let rated =
+        rate(&usage, &devices, &owners(), Rules { tenants: &Tenants::empty(), prices: &prices() }, &usd())
+            .expect("rates");
     let names: Vec<&str> = rated.tenants.keys().map(|t| t.as_str()).collect();
     assert_eq!(names, ["speech", "unattributed", "vision", "vision-dev"]);
     let bill = prepare(&context(Mode::Showback), &rated, &devices, &Tenants::empty());

@@ -57,7 +57,8 @@ fn another_version_shows_what_would_move_and_what_it_costs() {
     assert_eq!((moved.from.as_str(), moved.to.as_str()), ("a", "b"));
     // Exactly what a's statement was.
     let usd = Currency::parse("USD").expect("a currency");
-    let rated = rate(&usage(), &devices(), &owners(), Rules { tenants: &now, prices: &prices() }, &usd).expect("rates");
+    let rated = rate(&usage(), &devices(), &owners(), Rules { tenants: &now, prices: &prices() }, &usd)
+        .expect("rates");
     let bill = prepare(&context(Mode::Showback), &rated, &devices(), &now);
     let a = bill.tenants.iter().find(|s| s.tenant.id.as_str() == "a").expect("a statement");
     assert_eq!((moved.catch.held, moved.exact), (a.totals.quantity, a.totals.exact));

@@ -322,6 +322,23 @@ impl Loaded {
         billing::place::hash_of(&all.join("\n"))[..32].into()
     }
 
+    /// The same as [`Loaded::with`] for an edit that is to be in force.
+    ///
+    /// # Errors
+    /// The content is wrong, or a price of it lies far from the one in force and doesn't say that it is meant.
+    pub fn edited(&self, name: &'static str, content: &str) -> Result<Self, ConfigError> {
+        let next = self.with(name, content)?;
+        let jumps = next.prices.jumps(&self.prices);
+        match jumps.first() {
+            Some(first) => Err(ConfigError::Jump {
+                path: self.directory.join(name),
+                jump: first.to_string(),
+                more: jumps.len() - 1,
+            }),
+            None => Ok(next),
+        }
+    }
+
     /// How often hours with news are closed again.
     pub fn close_interval(&self) -> Duration {
         Duration::from_secs(self.file.close_interval_s)

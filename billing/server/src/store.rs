@@ -120,7 +120,9 @@ pub enum StoreError {
         devices: NanoGpuHours,
     },
     /// Something in the store isn't what this version writes.
-    #[error("could not read {what}: {why}: it was written by another version; use that version, or rate again")]
+    #[error(
+        "could not read {what}: {why}: it was written by another version; use that version, or rate again"
+    )]
     Unreadable {
         /// What was read.
         what: &'static str,

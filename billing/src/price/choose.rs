@@ -5,7 +5,7 @@ use super::entry::Measure;
 use super::factor::TurnedBy;
 use super::selector::Rank;
 use super::{
-    Answer, Asked, Per, PriceBook, PriceEntry, Rate, ServiceUnit, Unpriced, discount, exchange, factor,
+    Answer, Asked, Per, PriceBook, PriceEntry, Rate, ServiceUnit, Unpriced, discount, exchange, factor, fixed,
 };
 use crate::charge::Unit;
 use crate::glob;
@@ -159,6 +159,16 @@ impl PriceBook {
                 format!("at {} = {price} {}", rate.describe(), service.code())
             });
         }
+        if entry.per == Per::InstanceHour {
+            let whole = factor::instance_share(asked.model, asked.profile, asked.share);
+            if whole != asked.share && whole.num > 0 {
+                let (num, den) = (asked.share.num, asked.share.den);
+                let part = (i128::from(num) * i128::from(whole.den), i128::from(den) * i128::from(whole.num));
+                work.step(0, times(work.price, part), |price| {
+                    format!("x ({}) / ({whole}), its part of the instance = {price}", asked.share)
+                });
+            }
+        }
         if entry.per.unit() == Unit::GpuHour
             && let Some((by, turn)) = factor::of(&self.terms.mig_factors, asked)
         {
@@ -178,16 +188,24 @@ impl PriceBook {
 /// How exactly an entry fits, and its id to tell entries of patterns that are alike apart.
 type Key<'a> = (Rank<'a>, Reverse<&'a str>);
 
-/// A list price in the unit of a contracted one; `None` where neither can be told by the other.
+/// A price times a part of at most a whole, half-even at 6 decimals.
+fn times(price: UnitPrice, (num, den): (i128, i128)) -> UnitPrice {
+    let micros = fixed::divide(i128::from(price.0) * num, den);
+    UnitPrice(i64::try_from(micros).expect("a part of a price is no more than the price"))
+}
+
+/// A list price in the unit of a contracted one: an hour of what is held is its share of an hour of the device. `None`
+/// where neither can be told by the other.
 fn in_unit(price: UnitPrice, from: Unit, to: Unit, asked: &Asked<'_>) -> Option<UnitPrice> {
-    let whole = factor::instance_share(asked.model, asked.profile, asked.share);
-    let (num, den) = (i128::from(whole.num), i128::from(whole.den));
-    let micros = match (from, to) {
-        _ if from == to => return Some(price),
-        _ if num == 0 => return None,
-        (Unit::GpuHour, Unit::InstanceHour) => super::fixed::divide(i128::from(price.0) * num, den),
-        (Unit::InstanceHour, Unit::GpuHour) => super::fixed::divide(i128::from(price.0) * den, num),
-        _ => return None,
-    };
-    i64::try_from(micros).ok().map(UnitPrice)
+    match (from, to) {
+        _ if from == to => Some(price),
+        (Unit::GpuHour, Unit::InstanceHour) => {
+            Some(times(price, (asked.share.num.into(), asked.share.den.into())))
+        }
+        (Unit::InstanceHour, Unit::GpuHour) if asked.share.num > 0 => {
+            let micros = i128::from(price.0) * i128::from(asked.share.den);
+            i64::try_from(fixed::divide(micros, i128::from(asked.share.num))).ok().map(UnitPrice)
+        }
+        _ => None,
+    }
 }

@@ -9,7 +9,6 @@ use super::{Asked, Span, fixed};
 use crate::glob;
 use crate::money::UnitPrice;
 use schema::share::Share;
-use schema::units::HOUR_MS;
 use std::collections::BTreeMap;
 
 /// A rule for all profiles of a model.
@@ -119,24 +118,12 @@ impl MigFactor {
 
 /// The share of the device that a whole instance of the profile is counted as, of which `held` is held: a slot holds a
 /// part of it. Compute slices by the profile's name; where the name isn't known or says less than is held, what is held.
-pub fn instance_share(model: &str, profile: &str, held: Share) -> Share {
+pub(super) fn instance_share(model: &str, profile: &str, held: Share) -> Share {
     let named = Profile::parse(profile).map(|profile| profile.compute(model));
     let less = |whole: &Share| {
         u64::from(whole.num) * u64::from(held.den) < u64::from(held.num) * u64::from(whole.den)
     };
     named.filter(|whole| !less(whole)).unwrap_or(held)
-}
-
-/// Instance time in 1e-9 hours, half-even: the time for which `held` of a device was held, times the part that it is of a
-/// whole instance of the profile. A line per instance-hour counts this.
-pub fn instance_hours_nano(natural_ms: i64, model: &str, profile: &str, held: Share) -> i64 {
-    let whole = instance_share(model, profile, held);
-    if whole.num == 0 {
-        return 0;
-    }
-    let part = i128::from(natural_ms) * i128::from(held.num) * i128::from(whole.den) * 1_000_000_000;
-    let nano = fixed::divide(part, i128::from(held.den) * i128::from(whole.num) * i128::from(HOUR_MS));
-    i64::try_from(nano).expect("an instance is held no longer than the clock runs")
 }
 
 /// The factor of what is asked, and how it turns the price; `None` outside MIG and where the price stays.

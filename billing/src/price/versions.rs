@@ -131,7 +131,11 @@ impl PriceBook {
             figures.push(Figure { section, scope, name: name.into(), span, value, amount, confirmed });
         };
         for e in &terms.entries {
-            let amount = (format!("{:?} {}", e.per, code(&e.currency)), i128::from(e.first_price().0), e.jump_confirmed);
+            let amount = (
+                format!("{:?} {}", e.per, code(&e.currency)),
+                i128::from(e.first_price().0),
+                e.jump_confirmed,
+            );
             push("price", e.scope(), &e.id, e.span, e.describe(), Some(amount));
         }
         for d in &terms.discounts {

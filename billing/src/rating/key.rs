@@ -179,13 +179,18 @@ impl Rules<'_> {
     }
 
     /// What a tenant's use costs: on a device reserved by name for it, the reservation's price.
-    fn price_of(&self, row: &UsageTotal, tenant: &TenantId, asked: &Asked<'_>, basis: LineBasis) -> LinePrice {
+    fn price_of(
+        &self,
+        row: &UsageTotal,
+        tenant: &TenantId,
+        asked: &Asked<'_>,
+        basis: LineBasis,
+    ) -> LinePrice {
         let answer = match basis.charged {
             Basis::Memory => self.prices.memory_rate(asked, 0),
             _ => self.prices.rate(asked),
         };
-        let reserved =
-            self.prices.policies().reserved_price(&row.device, tenant, asked.at_ms, self.tenants);
+        let reserved = self.prices.policies().reserved_price(&row.device, tenant, asked.at_ms, self.tenants);
         match (answer, reserved) {
             (answer, Some(reservation)) => LinePrice::Priced(Rate {
                 from_ms: reservation.valid.from_ms,

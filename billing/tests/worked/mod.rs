@@ -225,6 +225,7 @@ pub fn context(mode: Mode) -> Context {
 pub fn bill(mode: Mode) -> Bill {
     let currency = Currency::parse("USD").expect("a currency");
     let (usage, devices, tenants) = (usage(), devices(), tenants());
-    let rated = rate(&usage, &devices, &owners(), Rules { tenants: &tenants, prices: &prices() }, &currency).expect("rates");
+    let rated = rate(&usage, &devices, &owners(), Rules { tenants: &tenants, prices: &prices() }, &currency)
+        .expect("rates");
     prepare(&context(mode), &rated, &devices, &tenants)
 }

@@ -2,8 +2,8 @@
 //!
 //! The open hour is closed like any other, as a provisional revision, as often as it has news.
 
-use crate::store::close::{Closed, Closer};
 use crate::store::StoreError;
+use crate::store::close::{Closed, Closer};
 use billing::period::midnights_ms;
 use chrono_tz::Tz;
 use schema::units::HOUR_MS;

@@ -154,8 +154,7 @@ impl DayCharges {
             model: row.model.clone(),
         };
         let sums = Sums::of(row, key.basis);
-        let at =
-            (self.tenants.of(tenant), self.lines.of(key), self.places.of(place), row.segment.start_ms);
+        let at = (self.tenants.of(tenant), self.lines.of(key), self.places.of(place), row.segment.start_ms);
         self.sums.entry(at).and_modify(|known| known.add(&sums)).or_insert(sums);
     }
 
@@ -213,7 +212,8 @@ impl<T: Hash + Eq + Clone> Names<T> {
 
     /// By number.
     fn names(&self) -> Vec<T> {
-        let mut names: Vec<(u32, T)> = self.numbers.iter().map(|(name, number)| (*number, name.clone())).collect();
+        let mut names: Vec<(u32, T)> =
+            self.numbers.iter().map(|(name, number)| (*number, name.clone())).collect();
         names.sort_by_key(|(number, _)| *number);
         names.into_iter().map(|(_, name)| name).collect()
     }

@@ -121,18 +121,7 @@ impl Looks {
 
 fn with(loaded: &Loaded, name: &'static str, read: &Read) -> Result<Loaded, ConfigError> {
     match read {
-        Some(content) => {
-            let next = loaded.with(name, content)?;
-            let jumps = next.prices.jumps(&loaded.prices);
-            match jumps.first() {
-                Some(first) => Err(ConfigError::Jump {
-                    path: loaded.directory.join(name),
-                    jump: first.to_string(),
-                    more: jumps.len() - 1,
-                }),
-                None => Ok(next),
-            }
-        }
+        Some(content) => loaded.edited(name, content),
         None => Err(ConfigError::Gone { path: loaded.directory.join(name) }),
     }
 }

@@ -115,7 +115,14 @@ async fn what_only_a_scheduler_saw_is_a_line_of_its_own_and_unobserved() {
     let tenants = billing::tenant::Tenants::empty();
     let owners = store.reader().owners(Window::hour_of(HOUR)).await.expect("owners");
     let usd = billing::money::Currency::parse("USD").expect("a currency");
-    let rated = billing::rating::rate(&usage, &devices, &owners, billing::rating::Rules { tenants: &tenants, prices: &prices }, &usd).expect("rates");
+    let rated = billing::rating::rate(
+        &usage,
+        &devices,
+        &owners,
+        billing::rating::Rules { tenants: &tenants, prices: &prices },
+        &usd,
+    )
+    .expect("rates");
     let [tenant] = &rated.tenants.values().collect::<Vec<_>>()[..] else { panic!("one tenant") };
     let lines: Vec<_> = tenant
         .lines

@@ -63,7 +63,8 @@ fn groups<'a>(ledger: &Ledger<'a>, piece: Window) -> Vec<(&'a Scope, Vec<Open<'a
     groups.sort_by_key(|(scope, _)| Reverse(scope.exactness()));
     for (_, group) in &mut groups {
         // What a tenant below an owner holds counts for its own reservation before the owner's.
-        let depth = |open: &Open<'_>| ledger.tenants.ancestors(&open.reservation.tenant, piece.start_ms).len();
+        let depth =
+            |open: &Open<'_>| ledger.tenants.ancestors(&open.reservation.tenant, piece.start_ms).len();
         group.sort_by(|a, b| (depth(b), &a.reservation.id).cmp(&(depth(a), &b.reservation.id)));
     }
     groups

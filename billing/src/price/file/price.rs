@@ -122,8 +122,17 @@ pub(super) fn read(row: &Row, from: PriceRow) -> Result<PriceEntry, PriceError> 
     }
     let currency = from.currency.map(|code| row.currency("currency", &code)).transpose()?;
     let span = row.span(&from.from, from.to.as_ref())?;
-    Ok(PriceEntry { id: from.id, model: from.model, selectors, per, tiers, currency, purchase: None,
-        jump_confirmed: from.jump_confirmed, span })
+    Ok(PriceEntry {
+        id: from.id,
+        model: from.model,
+        selectors,
+        per,
+        tiers,
+        currency,
+        purchase: None,
+        jump_confirmed: from.jump_confirmed,
+        span,
+    })
 }
 
 /// One `[[purchase]]`, as the price that is derived from it.

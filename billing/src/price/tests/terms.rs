@@ -13,9 +13,9 @@ fn the_example_is_a_price_book_of_every_section() {
     let example = include_str!("../../../tenants.example.toml");
     let tenants = Tenants::parse("tenants.toml", example, zone()).expect("tenants");
     let bound = parsed.bind(&usd(), &tenants).unwrap_or_else(|error| panic!("{}", chain(&error)));
-    let id = |model: &str, when: &str| match bound.lookup(model, at(when)) {
-        Lookup::Priced(entry) => entry.id.clone(),
-        Lookup::Unpriced(why) => format!("{why:?}"),
+    let id = |model: &'static str, at: &'static str| {
+        let answer = Ask { model, at, tenant: "sales", ..Ask::default() }.of(|asked| plain.rate(asked));
+        answer.map_or_else(|why| format!("{why:?}"), |rate| rate.entry)
     };
     assert_eq!(id("NVIDIA H100 80GB HBM3", "2026-09-15T23:45"), "h100-2026");
     assert_eq!(id("NVIDIA H100 80GB HBM3", "2026-09-16"), "h100-2026-09");
