@@ -1,6 +1,6 @@
 //! Edits of the configuration of a running service: what is taken, and what leaves the version in force.
 
-use slicemeter::config::{Loaded, load};
+use server::config::{Loaded, load};
 
 const TENANTS: &str = "[[tenant]]\nid = \"vision\"\n[[pool]]\nname = \"spot\"\nnodes = \"spot-*\"\n[[rule]]\ntenant = \"vision\"\nmatch = { namespace = \"v\" }\n";
 
