@@ -5,7 +5,6 @@
 //! come off. What else a price is made of (service units, exchange rates, MIG factors) and what is charged for it
 //! (the basis) has its time in which it holds, too.
 
-use crate::glob;
 use crate::money::Currency;
 use crate::policy::Policies;
 use crate::tenant::{Pool, TenantId};
@@ -38,7 +37,7 @@ pub use energy::Energy;
 pub use entry::{Measure, Per, PriceEntry};
 pub use error::PriceError;
 pub use exchange::{ExchangeRate, MissingRate};
-pub use factor::{MigFactor, Preset, instance_share};
+pub use factor::{MigFactor, Preset};
 pub use purchase::{HOURS_PER_MONTH, Purchase};
 pub use rate::{Answer, Asked, Rate};
 pub use selector::Selectors;
@@ -77,15 +76,6 @@ struct Bound {
     service: Currency,
     /// Pools of `tenants.toml`.
     pools: Vec<Pool>,
-}
-
-/// What the book says about a model at an instant.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Lookup<'a> {
-    /// The entry that holds.
-    Priced(&'a PriceEntry),
-    /// No entry holds.
-    Unpriced(Unpriced),
 }
 
 /// Why there is no price.
@@ -192,20 +182,6 @@ impl PriceBook {
         window: Window,
     ) -> Result<&ExchangeRate, MissingRate> {
         exchange::over(&self.terms.exchange_rates, from, to, window)
-    }
-
-    /// The price of a whole device for anybody, of a model at an instant, where it is one price per GPU-hour.
-    pub fn lookup(&self, model: &str, at_ms: i64) -> Lookup<'_> {
-        let plain = |e: &&PriceEntry| e.per == Per::GpuHour && e.selectors.is_empty();
-        let mut named =
-            self.terms.entries.iter().filter(plain).filter(|e| glob::fits(&e.model, model)).peekable();
-        if named.peek().is_none() {
-            return Lookup::Unpriced(Unpriced::UnknownModel);
-        }
-        match named.filter(|e| e.holds_at(at_ms)).max_by_key(|e| selector::exactness(&e.model)) {
-            Some(entry) => Lookup::Priced(entry),
-            None => Lookup::Unpriced(Unpriced::NotAtThisTime),
-        }
     }
 
     /// Every instant strictly inside the window at which anything of the book starts or ends, ascending: hours are cut

@@ -84,7 +84,7 @@ impl Tenants {
     /// # Errors
     /// The first thing wrong, with file, line, key and remedy.
     pub fn parse(file: &str, text: &str, zone: Tz) -> Result<Self, TenantError> {
-        let (tenants, rules, pools) = file::read(file, text, zone)?;
+        let file::Read { tenants, rules, pools } = file::read(file, text, zone)?;
         Ok(Self { tenants, rules, pools, hash: crate::place::hash_of(text) })
     }
 

@@ -175,6 +175,16 @@ pub enum ConfigError {
         /// What is wrong, and what to write.
         message: String,
     },
+    /// A price far from the last one that nobody confirmed.
+    #[error("{path}: {jump} ({more} more like it)")]
+    Jump {
+        /// The file.
+        path: PathBuf,
+        /// The first, and what to do.
+        jump: String,
+        /// How many more there are.
+        more: usize,
+    },
     /// `prices.toml`.
     #[error(transparent)]
     Prices(#[from] billing::price::PriceError),
@@ -303,6 +313,23 @@ impl Loaded {
     pub fn rules_name(&self) -> String {
         let all = [self.prices.hash(), self.tenants.hash(), self.zone.name(), self.currency.code(), METHOD];
         billing::place::hash_of(&all.join("\n"))[..32].into()
+    }
+
+    /// The same as [`Loaded::with`] for an edit that is to be in force.
+    ///
+    /// # Errors
+    /// The content is wrong, or a price of it lies far from the one in force and doesn't say that it is meant.
+    pub fn edited(&self, name: &'static str, content: &str) -> Result<Self, ConfigError> {
+        let next = self.with(name, content)?;
+        let jumps = next.prices.jumps(&self.prices);
+        match jumps.first() {
+            Some(first) => Err(ConfigError::Jump {
+                path: self.directory.join(name),
+                jump: first.to_string(),
+                more: jumps.len() - 1,
+            }),
+            None => Ok(next),
+        }
     }
 
     /// How often hours with news are closed again.

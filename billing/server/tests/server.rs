@@ -6,5 +6,7 @@ mod common;
 mod close;
 #[path = "server/command.rs"]
 mod command;
+#[path = "server/edits.rs"]
+mod edits;
 #[path = "server/front.rs"]
 mod front;

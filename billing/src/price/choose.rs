@@ -4,7 +4,9 @@
 use super::entry::Measure;
 use super::factor::TurnedBy;
 use super::selector::Rank;
-use super::{Answer, Asked, Per, PriceBook, PriceEntry, Rate, Unpriced, discount, exchange, factor};
+use super::{
+    Answer, Asked, Per, PriceBook, PriceEntry, Rate, ServiceUnit, Unpriced, discount, exchange, factor, fixed,
+};
 use crate::charge::Unit;
 use crate::glob;
 use crate::money::UnitPrice;
@@ -156,9 +158,8 @@ impl PriceBook {
         });
         let mut currency = entry.currency.as_ref();
         if let Per::ServiceUnits(name) = &entry.per {
-            let units = self.terms.service_units.iter().filter(|u| u.name == *name);
-            let unit =
-                units.filter(|u| u.span.holds_at(asked.at_ms)).next_back().ok_or(Unpriced::NotAtThisTime)?;
+            let holds = |u: &&ServiceUnit| u.name == *name && u.span.holds_at(asked.at_ms);
+            let unit = self.terms.service_units.iter().find(holds).ok_or(Unpriced::NotAtThisTime)?;
             work.step(unit.span.from_ms, unit.price_of(work.price), |price| {
                 format!("x {} a {name} ({}) = {price}", unit.price, unit.id)
             });
@@ -171,6 +172,16 @@ impl PriceBook {
             work.step(rate.span.from_ms, rate.price(work.price), |price| {
                 format!("at {} = {price} {}", rate.describe(), service.code())
             });
+        }
+        if entry.per == Per::InstanceHour {
+            let whole = factor::instance_share(asked.model, asked.profile, asked.share);
+            if whole != asked.share && whole.num > 0 {
+                let (num, den) = (asked.share.num, asked.share.den);
+                let part = (i128::from(num) * i128::from(whole.den), i128::from(den) * i128::from(whole.num));
+                work.step(0, times(work.price, part), |price| {
+                    format!("x ({}) / ({whole}), its part of the instance = {price}", asked.share)
+                });
+            }
         }
         if entry.per.unit() == Unit::GpuHour
             && let Some((by, turn)) = factor::of(&self.terms.mig_factors, asked)
@@ -191,16 +202,24 @@ impl PriceBook {
 /// How exactly an entry fits, and its id to tell entries of patterns that are alike apart.
 type Key<'a> = (Rank<'a>, Reverse<&'a str>);
 
-/// A list price in the unit of a contracted one; `None` where neither can be told by the other.
+/// A price times a part of at most a whole, half-even at 6 decimals.
+fn times(price: UnitPrice, (num, den): (i128, i128)) -> UnitPrice {
+    let micros = fixed::divide(i128::from(price.0) * num, den);
+    UnitPrice(i64::try_from(micros).expect("a part of a price is no more than the price"))
+}
+
+/// A list price in the unit of a contracted one: an hour of what is held is its share of an hour of the device. `None`
+/// where neither can be told by the other.
 fn in_unit(price: UnitPrice, from: Unit, to: Unit, asked: &Asked<'_>) -> Option<UnitPrice> {
-    let whole = factor::instance_share(asked.model, asked.profile, asked.share);
-    let (num, den) = (i128::from(whole.num), i128::from(whole.den));
-    let micros = match (from, to) {
-        _ if from == to => return Some(price),
-        _ if num == 0 => return None,
-        (Unit::GpuHour, Unit::InstanceHour) => super::fixed::divide(i128::from(price.0) * num, den),
-        (Unit::InstanceHour, Unit::GpuHour) => super::fixed::divide(i128::from(price.0) * den, num),
-        _ => return None,
-    };
-    i64::try_from(micros).ok().map(UnitPrice)
+    match (from, to) {
+        _ if from == to => Some(price),
+        (Unit::GpuHour, Unit::InstanceHour) => {
+            Some(times(price, (asked.share.num.into(), asked.share.den.into())))
+        }
+        (Unit::InstanceHour, Unit::GpuHour) if asked.share.num > 0 => {
+            let micros = i128::from(price.0) * i128::from(asked.share.den);
+            i64::try_from(fixed::divide(micros, i128::from(asked.share.num))).ok().map(UnitPrice)
+        }
+        _ => None,
+    }
 }

@@ -30,7 +30,7 @@ pub struct Energy {
 
 impl Energy {
     /// What the site drew for a device's millijoules, in 1e-9 kWh, half-even.
-    pub fn nano_kwh(&self, energy_mj: u64) -> i64 {
+    pub fn nano_kwh(&self, energy_mj: i64) -> i64 {
         let drawn = i128::from(energy_mj) * i128::from(self.pue_e4) * 1_000_000_000;
         let nano = fixed::divide(drawn, PUE_ONE * MJ_PER_KWH);
         i64::try_from(nano).expect("a period's energy is below 9e9 kWh")

@@ -24,6 +24,8 @@ pub struct PriceEntry {
     pub currency: Option<Currency>,
     /// What the price was derived from, where it is that of a bought device.
     pub purchase: Option<Purchase>,
+    /// Whether someone confirmed that it lies far from the last.
+    pub jump_confirmed: bool,
     /// When it holds.
     pub span: Span,
 }

@@ -64,11 +64,11 @@ pub enum PriceError {
         /// The entry.
         what: String,
         /// The key.
-        key: String,
+        key: &'static str,
         /// As written.
-        value: String,
+        value: Box<str>,
         /// What to write.
-        remedy: String,
+        remedy: Box<str>,
     },
     /// Keys that don't go together, or one that is missing beside others.
     #[error("{place}: {what} {problem}")]
@@ -106,11 +106,11 @@ pub enum PriceError {
         /// What they are, in the plural: `prices`.
         section: &'static str,
         /// The earlier entry.
-        first: String,
+        first: Box<str>,
         /// The later entry.
-        second: String,
+        second: Box<str>,
         /// What both are of: `model "H100"`.
-        scope: String,
+        scope: Box<str>,
     },
     /// A hole between two entries for the same.
     #[error(
@@ -122,11 +122,11 @@ pub enum PriceError {
         /// What they are, in the singular: `price`.
         section: &'static str,
         /// The earlier entry.
-        first: String,
+        first: Box<str>,
         /// The later entry.
-        second: String,
+        second: Box<str>,
         /// What both are of: `model "H100"`.
-        scope: String,
+        scope: Box<str>,
     },
     /// Something in another file that isn't there.
     #[error("{place}: {what} names {named}, which {problem}")]

@@ -25,6 +25,8 @@ pub struct ExchangeRate {
     pub source: String,
     /// The day whose rate it is.
     pub date: NaiveDate,
+    /// Whether someone confirmed that it lies far from the last.
+    pub jump_confirmed: bool,
     /// When it holds.
     pub span: Span,
 }

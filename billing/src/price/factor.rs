@@ -118,7 +118,7 @@ impl MigFactor {
 
 /// The share of the device that a whole instance of the profile is counted as, of which `held` is held: a slot holds a
 /// part of it. Compute slices by the profile's name; where the name isn't known or says less than is held, what is held.
-pub fn instance_share(model: &str, profile: &str, held: Share) -> Share {
+pub(super) fn instance_share(model: &str, profile: &str, held: Share) -> Share {
     let named = Profile::parse(profile).map(|profile| profile.compute(model));
     let less = |whole: &Share| {
         u64::from(whole.num) * u64::from(held.den) < u64::from(held.num) * u64::from(whole.den)

@@ -34,7 +34,8 @@ pub struct Rate {
     pub from_ms: i64,
     /// Id of the entry.
     pub entry: String,
-    /// What is multiplied by it.
+    /// What is multiplied by it: device time, memory over time, or (per instance-hour) the time on the clock for which the
+    /// share was held.
     pub unit: Unit,
     /// What anybody pays, in the service's currency; `price` where there is no list price.
     pub list: UnitPrice,

@@ -63,7 +63,8 @@ impl Selectors {
             *fit = best(patterns, value)?;
         }
         let pool = self.fit_pool(asked, pools)?;
-        let profile = best(&self.profile, || Some(asked.profile))?;
+        // `*` is any profile, and a whole device has none.
+        let profile = best(&self.profile, || Some(asked.profile).filter(|profile| !profile.is_empty()))?;
         let model_fit = fit(model, asked.model)?;
         Some(Rank { tenant: Reverse(tenant), classes, pool, profile, model: model_fit, last: Reverse(model) })
     }

@@ -7,6 +7,7 @@ use schema::share::Share;
 
 mod answers;
 mod errors;
+mod laws;
 mod terms;
 mod versions;
 

@@ -14,6 +14,8 @@ pub struct ServiceUnit {
     pub price: UnitPrice,
     /// Currency of the price; the service's where it says none.
     pub currency: Option<Currency>,
+    /// Whether someone confirmed that it lies far from the last.
+    pub jump_confirmed: bool,
     /// When it holds.
     pub span: Span,
 }

@@ -53,6 +53,7 @@ struct Figure {
     value: String,
     /// For entries with one main figure: comparable within section, scope and this word (unit and currency).
     amount: Option<(String, i128)>,
+    confirmed: bool,
 }
 
 impl Figure {
@@ -63,7 +64,8 @@ impl Figure {
 
 impl PriceBook {
     /// Prices, exchange rates and prices of service units that are new or changed and lie outside a tenth to ten times
-    /// the last figure: that of the entry of the same id, else the one before it for the same.
+    /// the last figure: that of the entry of the same id, else the one before it for the same. An entry with
+    /// `jump_confirmed` is meant.
     pub fn jumps(&self, old: &PriceBook) -> Vec<Jump> {
         let (new, old) = (self.figures(), old.figures());
         let of_same = |a: &Figure, b: &Figure| {
@@ -88,7 +90,7 @@ impl PriceBook {
                 after: figure.shown(),
             })
         };
-        new.iter().filter_map(jump).collect()
+        new.iter().filter(|figure| !figure.confirmed).filter_map(jump).collect()
     }
 
     /// What this version says differently from the old one of any time before an instant: in an open period that is a
@@ -123,11 +125,17 @@ impl PriceBook {
         let terms = &self.terms;
         let code = |c: &Option<crate::money::Currency>| c.as_ref().map_or("", |c| c.code()).to_string();
         let mut figures = Vec::new();
-        let mut push = |section, scope, name: &str, span, value, amount| {
-            figures.push(Figure { section, scope, name: name.into(), span, value, amount });
+        let mut push = |section, scope, name: &str, span, value, amount: Option<(String, i128, bool)>| {
+            let confirmed = amount.as_ref().is_some_and(|(_, _, confirmed)| *confirmed);
+            let amount = amount.map(|(of, figure, _)| (of, figure));
+            figures.push(Figure { section, scope, name: name.into(), span, value, amount, confirmed });
         };
         for e in &terms.entries {
-            let amount = (format!("{:?} {}", e.per, code(&e.currency)), i128::from(e.first_price().0));
+            let amount = (
+                format!("{:?} {}", e.per, code(&e.currency)),
+                i128::from(e.first_price().0),
+                e.jump_confirmed,
+            );
             push("price", e.scope(), &e.id, e.span, e.describe(), Some(amount));
         }
         for d in &terms.discounts {
@@ -138,14 +146,15 @@ impl PriceBook {
         }
         for u in &terms.service_units {
             let value = format!("{} {}", u.price, code(&u.currency)).trim_end().to_string();
-            let amount = (code(&u.currency), i128::from(u.price.0));
+            let amount = (code(&u.currency), i128::from(u.price.0), u.jump_confirmed);
             push("service_unit", u.scope(), &u.id, u.span, value, Some(amount));
         }
         for e in &terms.energies {
             push("energy", e.scope(), &e.id, e.span, e.describe(), None);
         }
         for r in &terms.exchange_rates {
-            let amount = (String::new(), i128::from(r.rate_e10));
+            // Rates have no ids, so that their places are compared within a pair only.
+            let amount = (r.scope(), i128::from(r.rate_e10), r.jump_confirmed);
             push("exchange_rate", r.scope(), &r.name, r.span, r.describe(), Some(amount));
         }
         for b in &terms.bases {
@@ -179,9 +188,13 @@ fn differences(what: &str, old: &[&Figure], new: &[&Figure], before_ms: i64) -> 
     changes
 }
 
-/// `price "h100-v2" of model "H100": 35.00 per GPU-hour (h100-v2) after 3.50 per GPU-hour (h100)`.
+/// `price "b" of model "H100": 36.00 per GPU-hour (b) after 3.50 per GPU-hour (a) is ...`, and what to do.
 impl std::fmt::Display for Jump {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{}: {} after {}, outside a tenth to ten times", self.what, self.after, self.before)
+        write!(
+            f,
+            "{}: {} after {} is less than a tenth or more than ten times: correct it, or add jump_confirmed = true to the entry",
+            self.what, self.after, self.before
+        )
     }
 }

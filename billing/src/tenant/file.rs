@@ -25,11 +25,17 @@ struct File {
     rule: Vec<Spanned<rules::Row>>,
 }
 
-/// What the file declares: tenants by id, rules in order, pools by name.
-type Declared = (BTreeMap<TenantId, History>, Vec<Rule>, Vec<Pool>);
+/// What the file says.
+pub(super) struct Read {
+    /// By id.
+    pub tenants: BTreeMap<TenantId, History>,
+    /// In order.
+    pub rules: Vec<Rule>,
+    /// By name.
+    pub pools: Vec<Pool>,
+}
 
-/// The tenants by id, the rules in order, and the pools by name.
-pub(super) fn read(file: &str, text: &str, zone: Tz) -> Result<Declared, TenantError> {
+pub(super) fn read(file: &str, text: &str, zone: Tz) -> Result<Read, TenantError> {
     let parsed: File = toml::from_str(text).map_err(|error| TenantError::Toml {
         place: Place::at(file, text, error.span().map(|s| s.start)),
         message: error.message().to_string(),
@@ -44,7 +50,7 @@ pub(super) fn read(file: &str, text: &str, zone: Tz) -> Result<Declared, TenantE
         let place = place_of(row.span().start);
         rules.push(rules::read(&place, at + 1, row.into_inner(), zone, &tenants, &pools)?);
     }
-    Ok((tenants, rules, pools.into_values().collect()))
+    Ok(Read { tenants, rules, pools: pools.into_values().collect() })
 }
 
 fn own_id(place: &Place, key: &'static str, text: &str) -> Result<TenantId, TenantError> {

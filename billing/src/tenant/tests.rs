@@ -177,6 +177,50 @@ fn master_data_holds_from_its_instant_and_a_statement_names_every_cost_centre() 
 }
 
 #[test]
+fn a_move_in_the_tree_is_a_change_and_pools_know_their_nodes() {
+    let tenants = parse(
+        r#"
+        [[tenant]]
+        id = "a"
+        [[tenant]]
+        id = "b"
+        parent = "a"
+        [[tenant]]
+        id = "c"
+        parent = "a"
+        [[tenant.change]]
+        from = 2026-08-03
+        name = "C"
+        [[tenant.change]]
+        from = 2026-08-12
+        parent = "b"
+        [[tenant.change]]
+        from = 2026-08-20
+        parent = ""
+        [[pool]]
+        name = "spot"
+        nodes = "spot-*"
+        [[pool]]
+        name = "berlin"
+        nodes = "*"
+        cluster = "berlin"
+    "#,
+    )
+    .expect("parses");
+    let above = |when: &str| {
+        let path = tenants.ancestors(&id("c"), at(when));
+        path.iter().map(TenantId::as_str).collect::<Vec<_>>().join(" ")
+    };
+    assert_eq!([above("2026-08-11"), above("2026-08-12"), above("2026-08-20")], ["c a", "c b a", "c"]);
+    assert_eq!(tenants.ancestors(&id("stranger"), 0), [id("stranger")]);
+    let august = Window::new(at("2026-08-01"), at("2026-09-01"));
+    assert_eq!(tenants.change_instants(august), [at("2026-08-12"), at("2026-08-20")]);
+    let pools = |cluster, node| tenants.pools_of(Site { cluster, node });
+    assert_eq!(pools("berlin", "spot-1"), ["berlin", "spot"]);
+    assert_eq!(pools("oslo", "node-1"), [""; 0]);
+}
+
+#[test]
 fn what_an_ended_tenant_uses_is_unattributed_from_its_end_on() {
     use OwnerKind::*;
     let ends = at("2026-09-15");

@@ -6,9 +6,10 @@ use billing::money::{Amount, Currency, Exact, UnitPrice};
 use billing::period::{Period, parse_zone};
 use billing::policy::Policies;
 use billing::post::{Held, Ledger, OwnPrice};
-use billing::price::{Lookup, PriceBook};
-use billing::tenant::{TenantId, Tenants};
+use billing::price::{Asked, PriceBook};
+use billing::tenant::{Site, TenantId, Tenants};
 use billing::usage::DeviceTotal;
+use schema::share::Share;
 use schema::units::NanoGpuHours;
 use schema::window::Window;
 
@@ -154,11 +155,18 @@ impl Month {
 
     /// The platform's own price: the book's.
     pub fn own_price(&self) -> impl Fn(&DeviceTotal) -> Option<OwnPrice> + '_ {
-        |device| match self.book.lookup(&device.model, device.segment.start_ms) {
-            Lookup::Priced(price) => {
-                Some(OwnPrice { entry: price.id.clone(), per_gpu_hour: price.first_price() })
-            }
-            Lookup::Unpriced(_) => None,
+        |device| {
+            let asked = Asked {
+                model: &device.model,
+                profile: "",
+                share: Share::WHOLE,
+                path: &[],
+                owner: None,
+                site: Site { cluster: &device.cluster, node: &device.node },
+                at_ms: device.segment.start_ms,
+            };
+            let rate = self.book.rate(&asked).ok()?;
+            Some(OwnPrice { entry: rate.entry, per_gpu_hour: rate.price })
         }
     }
 

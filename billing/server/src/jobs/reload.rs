@@ -121,7 +121,7 @@ impl Looks {
 
 fn with(loaded: &Loaded, name: &'static str, read: &Read) -> Result<Loaded, ConfigError> {
     match read {
-        Some(content) => loaded.with(name, content),
+        Some(content) => loaded.edited(name, content),
         None => Err(ConfigError::Gone { path: loaded.directory.join(name) }),
     }
 }

@@ -18,6 +18,8 @@ pub(super) struct ExchangeRow {
     source: String,
     date: Value,
     period: Option<String>,
+    #[serde(default)]
+    jump_confirmed: bool,
     from: Option<Value>,
     to: Option<Value>,
 }
@@ -55,6 +57,7 @@ pub(super) fn read(row: &Row, from: ExchangeRow) -> Result<ExchangeRate, PriceEr
         rate_e10: row.decimal("rate", &from.rate, 10, 1..=RATE_MAX_E10)?,
         source: from.source,
         date,
+        jump_confirmed: from.jump_confirmed,
         span,
     })
 }

@@ -89,8 +89,8 @@ fn end_at<T: Dated>(scope: &str, first: &mut Placed<T>, second: &Placed<T>) -> R
         Ordering::Less => Err(PriceError::Gap {
             place: second.row.place.clone(),
             section: T::WORDS.0,
-            first: first.row.name.clone(),
-            second: second.row.name.clone(),
+            first: first.row.name.as_str().into(),
+            second: second.row.name.as_str().into(),
             scope: scope.into(),
         }),
         _ => Err(overlap(first, second)),
@@ -119,8 +119,8 @@ fn overlap<T: Dated>(first: &Placed<T>, second: &Placed<T>) -> PriceError {
     PriceError::Overlap {
         place: second.row.place.clone(),
         section: T::WORDS.1,
-        first: first.row.name.clone(),
-        second: second.row.name.clone(),
-        scope: second.item.scope(),
+        first: first.row.name.as_str().into(),
+        second: second.row.name.as_str().into(),
+        scope: second.item.scope().into(),
     }
 }

@@ -28,6 +28,8 @@ pub(super) struct PriceRow {
     pool: Option<Value>,
     profile: Option<Value>,
     currency: Option<String>,
+    #[serde(default)]
+    jump_confirmed: bool,
     from: Value,
     to: Option<Value>,
 }
@@ -54,6 +56,8 @@ pub(super) struct PurchaseRow {
     life_years: Option<Value>,
     expected_utilisation_percent: Value,
     currency: Option<String>,
+    #[serde(default)]
+    jump_confirmed: bool,
     from: Value,
     to: Option<Value>,
 }
@@ -118,7 +122,17 @@ pub(super) fn read(row: &Row, from: PriceRow) -> Result<PriceEntry, PriceError> 
     }
     let currency = from.currency.map(|code| row.currency("currency", &code)).transpose()?;
     let span = row.span(&from.from, from.to.as_ref())?;
-    Ok(PriceEntry { id: from.id, model: from.model, selectors, per, tiers, currency, purchase: None, span })
+    Ok(PriceEntry {
+        id: from.id,
+        model: from.model,
+        selectors,
+        per,
+        tiers,
+        currency,
+        purchase: None,
+        jump_confirmed: from.jump_confirmed,
+        span,
+    })
 }
 
 /// One `[[purchase]]`, as the price that is derived from it.
@@ -151,6 +165,7 @@ pub(super) fn read_purchase(row: &Row, from: PurchaseRow) -> Result<PriceEntry, 
         tiers: Tiers::flat(per_gpu_hour),
         currency,
         purchase: Some(purchase),
+        jump_confirmed: from.jump_confirmed,
         span,
     })
 }
@@ -224,7 +239,7 @@ pub(super) fn mentions<'a>(
 }
 
 /// That a name is that of a MIG profile.
-pub(super) fn check_profile(row: &Row, key: &str, profile: &str) -> Result<(), PriceError> {
+pub(super) fn check_profile(row: &Row, key: &'static str, profile: &str) -> Result<(), PriceError> {
     match Profile::parse(profile) {
         Some(_) => Ok(()),
         None => Err(row.value(

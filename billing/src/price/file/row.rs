@@ -49,7 +49,7 @@ impl Row {
     }
 
     /// A text that people and patterns need something in.
-    pub fn filled(&self, key: &str, text: &str) -> Result<(), PriceError> {
+    pub fn filled(&self, key: &'static str, text: &str) -> Result<(), PriceError> {
         if text.trim().is_empty() {
             return Err(self.value(key, "empty", "give it a text"));
         }
@@ -120,7 +120,7 @@ impl Row {
     }
 
     /// One pattern or a list of them, in the order of the alphabet; empty where the key is missing.
-    pub fn patterns(&self, key: &str, value: Option<Value>) -> Result<Vec<String>, PriceError> {
+    pub fn patterns(&self, key: &'static str, value: Option<Value>) -> Result<Vec<String>, PriceError> {
         let list = match value {
             None => return Ok(Vec::new()),
             Some(Value::Array(list)) => list,
@@ -151,11 +151,11 @@ impl Row {
         id.map(read).transpose()
     }
 
-    pub fn value(&self, key: &str, value: &str, remedy: &str) -> PriceError {
+    pub fn value(&self, key: &'static str, value: &str, remedy: &str) -> PriceError {
         PriceError::Value {
             place: self.place.clone(),
             what: self.what.clone(),
-            key: key.into(),
+            key,
             value: value.into(),
             remedy: remedy.into(),
         }

@@ -38,6 +38,8 @@ pub(super) struct ServiceUnitRow {
     name: String,
     price: Value,
     currency: Option<String>,
+    #[serde(default)]
+    jump_confirmed: bool,
     from: Value,
     to: Option<Value>,
 }
@@ -104,6 +106,7 @@ pub(super) fn read_unit(row: &Row, from: ServiceUnitRow) -> Result<ServiceUnit, 
         name: from.name,
         price: row.money("price", &from.price)?,
         currency: from.currency.map(|code| row.currency("currency", &code)).transpose()?,
+        jump_confirmed: from.jump_confirmed,
         span: row.span(&from.from, from.to.as_ref())?,
         id: from.id,
     })

@@ -13,9 +13,9 @@ fn the_example_is_a_price_book_of_every_section() {
     let example = include_str!("../../../tenants.example.toml");
     let tenants = Tenants::parse("tenants.toml", example, zone()).expect("tenants");
     let bound = parsed.bind(&usd(), &tenants).unwrap_or_else(|error| panic!("{}", chain(&error)));
-    let id = |model: &str, when: &str| match bound.lookup(model, at(when)) {
-        Lookup::Priced(entry) => entry.id.clone(),
-        Lookup::Unpriced(why) => format!("{why:?}"),
+    let id = |model: &'static str, at: &'static str| {
+        let answer = Ask { model, at, tenant: "sales", ..Ask::default() }.of(|asked| plain.rate(asked));
+        answer.map_or_else(|why| format!("{why:?}"), |rate| rate.entry)
     };
     assert_eq!(id("NVIDIA H100 80GB HBM3", "2026-09-15T23:45"), "h100-2026");
     assert_eq!(id("NVIDIA H100 80GB HBM3", "2026-09-16"), "h100-2026-09");
@@ -35,6 +35,30 @@ fn the_example_is_a_price_book_of_every_section() {
         terms.bases.len(),
     ];
     assert!(sections.iter().all(|entries| *entries > 0), "{sections:?}");
+}
+
+#[test]
+fn every_price_book_of_the_guide_is_one() {
+    let guide = include_str!("../../../../docs/PRICES.md");
+    let blocks: Vec<&str> =
+        guide.split("```toml\n").skip(1).filter_map(|rest| rest.split("```").next()).collect();
+    assert!(blocks.len() >= 5, "{}", blocks.len());
+    for block in blocks {
+        book(block);
+    }
+}
+
+#[test]
+fn the_guides_figures_are_what_the_book_says() {
+    let guide = include_str!("../../../../docs/PRICES.md");
+    let block = guide.split("```toml\n").nth(1).and_then(|rest| rest.split("```").next()).expect("a block");
+    let told = |profile, share| {
+        let ask = Ask { model: "NVIDIA H100 80GB HBM3", profile, share, ..Ask::default() };
+        ask.of(|asked| book(block).derivation(asked, Measure::Time, 0)).join("\n")
+    };
+    for steps in [told("", Share::WHOLE), told("1g.10gb", Share::new(1, 7))] {
+        assert!(guide.contains(&steps), "the guide lacks\n{steps}");
+    }
 }
 
 #[test]

@@ -16,9 +16,11 @@ fn a_price_beyond_ten_times_the_last_is_to_be_confirmed() {
     assert_eq!(
         jumps(&next("35.01")),
         [
-            "price \"b\" of model \"H100\": 35.01 per GPU-hour (b) after 3.50 per GPU-hour (a), outside a tenth to ten times"
+            "price \"b\" of model \"H100\": 35.01 per GPU-hour (b) after 3.50 per GPU-hour (a) is less than a tenth or more than ten times: correct it, or add jump_confirmed = true to the entry"
         ]
     );
+    let confirmed = next("35.01") + "jump_confirmed = true\n";
+    assert_eq!(jumps(&confirmed), [""; 0]);
     assert_eq!(jumps(&next("0.349999")).len(), 1);
     assert_eq!(jumps(&next("0")).len(), 1);
     assert_eq!(jumps(&h100("a", "350", "from = 2026-01-01")).len(), 1);
