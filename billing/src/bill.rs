@@ -164,7 +164,7 @@ fn energy(input: Input<'_>) -> Vec<Charge> {
         sums.entry((&piece.tenant, &energy.id)).or_insert((0, energy)).0 += piece.sums.energy_mj;
     }
     let charge = |((tenant, _), (mj, energy)): ((&TenantId, &str), (i64, &crate::price::Energy))| {
-        let nano = energy.nano_kwh(mj.unsigned_abs());
+        let nano = energy.nano_kwh(mj);
         let exact = energy.cost(nano);
         let emitted = energy.mg_co2e(nano).map(|mg| format!(", {} g CO2e", mg / 1_000)).unwrap_or_default();
         Charge {
