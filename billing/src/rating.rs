@@ -39,7 +39,6 @@ pub struct Line {
     /// What it is.
     pub key: LineKey,
     /// What was summed.
-    #[serde(flatten)]
     pub sums: Sums,
     /// What the price is multiplied with.
     pub quantity: Quantity,

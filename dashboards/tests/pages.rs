@@ -104,6 +104,20 @@ fn a_showback_is_marked_and_has_nothing_due() {
     }
 }
 
+/// Cells of a row without line breaks, after RFC 4180.
+fn cells(row: &str) -> Vec<String> {
+    let mut cells = vec![String::new()];
+    let mut quoted = false;
+    for c in row.chars() {
+        match c {
+            '"' => quoted = !quoted,
+            ',' if !quoted => cells.push(String::new()),
+            c => cells.last_mut().expect("there is a first cell").push(c),
+        }
+    }
+    cells
+}
+
 #[test]
 fn lines_csv_sums_to_the_statements() {
     let statements = statements();
@@ -111,12 +125,10 @@ fn lines_csv_sums_to_the_statements() {
     let text = String::from_utf8(csv::lines(&all)).expect("UTF-8");
     let header: Vec<&str> = text.lines().next().expect("a header").split(',').collect();
     let amount = header.iter().position(|c| *c == "amount").expect("an amount column");
-    // The last columns are never quoted, so they can be counted from the end.
-    let from_end = header.len() - amount;
     let cents: i64 = text
         .lines()
         .skip(1)
-        .map(|line| line.rsplit(',').nth(from_end - 1).expect("a cell").replace('.', ""))
+        .map(|line| cells(line).swap_remove(amount).replace('.', ""))
         .filter(|cell| !cell.is_empty())
         .map(|cell| cell.parse::<i64>().expect("an amount"))
         .sum();

@@ -59,7 +59,7 @@ pub enum PeriodsError {
     },
     /// An archived configuration can't be read by this version.
     #[error(transparent)]
-    Config(#[from] ConfigError),
+    Config(#[from] Box<ConfigError>),
     /// No bill can be made.
     #[error(transparent)]
     Report(#[from] ReportError),
@@ -413,7 +413,7 @@ pub async fn archived(reader: &Reader, config: &Loaded, period: &Period) -> Resu
             period: period.label().into(),
             what: format!("{file} v{} isn't kept any more", version.number),
         })?;
-        archived = archived.with(file, &content)?;
+        archived = archived.with(file, &content).map_err(Box::new)?;
     }
     Ok(archived)
 }

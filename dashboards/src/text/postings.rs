@@ -11,7 +11,7 @@ pub fn charges(charges: &[Charge], currency: &Currency) -> String {
     let rows: Vec<Vec<String>> = charges
         .iter()
         .map(|charge| {
-            let moved = (charge.held.0 != 0).then(|| words::gpu_hours(charge.held)).unwrap_or_default();
+            let moved = if charge.held.0 == 0 { String::new() } else { words::gpu_hours(charge.held) };
             [
                 charge.tenant.as_str().to_owned(),
                 format!("{}: {}", charge.kind.word(), charge.what),
