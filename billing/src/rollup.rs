@@ -26,6 +26,9 @@ use schema::wire::Batch;
 mod choose;
 mod gather;
 mod ledger;
+mod pool;
+
+pub use pool::close_pools;
 
 /// A batch as ingest stored it.
 #[derive(Debug, Clone, PartialEq)]

@@ -52,6 +52,8 @@ migrations! {
     16 "0016_create_config_versions",
     17 "0017_create_host_memory_raw",
     18 "0018_add_unwatched",
+    19 "0019_create_imported_runs",
+    20 "0020_create_imports",
 }
 
 /// Hour close, first half: appends `usage_hourly` rows of the given hours under a revision.
@@ -68,6 +70,20 @@ pub const CLOSE_DEVICE: &str = concat!(
     include_str!("../queries/close_device.sql")
 );
 
+/// Hour close of virtual pools, first half: appends `usage_hourly` rows of imported runs.
+pub const CLOSE_POOL_USAGE: &str = concat!(
+    "INSERT INTO usage_hourly\n",
+    include_str!("../queries/close_pools.sql"),
+    include_str!("../queries/close_pool_usage.sql")
+);
+
+/// Hour close of virtual pools, second half: appends `device_hourly` rows.
+pub const CLOSE_POOL_DEVICE: &str = concat!(
+    "INSERT INTO device_hourly\n",
+    include_str!("../queries/close_pools.sql"),
+    include_str!("../queries/close_pool_device.sql")
+);
+
 macro_rules! queries {
     ($($(#[$doc:meta])* $name:ident = $file:literal;)*) => {
         $($(#[$doc])* pub const $name: &str = include_str!(concat!("../queries/", $file, ".sql"));)*
@@ -77,6 +93,8 @@ macro_rules! queries {
 queries! {
     /// The first instant at which any device was in service.
     FIRST_SERVICE = "first_service";
+    /// Runs that are imported already.
+    IMPORTED_RUNS = "imported_runs";
     /// Whether a revision of some hours adds up, and what its pointer rows say.
     VERIFY_CLOSE = "verify_close";
     /// Hours whose published revision doesn't fit what is there now, with the fingerprint of what is there.

@@ -7,6 +7,7 @@ use super::{Doing, StoreError, Writer};
 use clickhouse::{Client, Row};
 use schema::sql;
 use schema::window::Window;
+use schema::wire::Quality;
 use serde::{Deserialize, Serialize};
 
 /// May close hours: reads raw rows, appends hourly rows, publishes and drops revisions.
@@ -122,15 +123,19 @@ impl Closer {
         let starts: Vec<u32> = hours.iter().map(|h| h.hour_s).collect();
         let segments: Vec<Window> =
             hours.iter().flat_map(|h| Window::hour_of(i64::from(h.hour_s) * 1000).cut_at(cuts_ms)).collect();
-        for (statement, doing) in
-            [(sql::CLOSE_USAGE, "roll up usage"), (sql::CLOSE_DEVICE, "roll up devices")]
-        {
+        for (statement, doing) in [
+            (sql::CLOSE_USAGE, "roll up usage"),
+            (sql::CLOSE_DEVICE, "roll up devices"),
+            (sql::CLOSE_POOL_USAGE, "roll up usage of pools"),
+            (sql::CLOSE_POOL_DEVICE, "roll up pools"),
+        ] {
             self.client
                 .query_raw(statement)
                 .param("hours", &starts)
                 .param("segment_starts", segments.iter().map(|s| s.start_ms).collect::<Vec<_>>())
                 .param("segment_ends", segments.iter().map(|s| s.end_ms).collect::<Vec<_>>())
                 .param("revision", revision)
+                .param("allocated", Quality::Allocated as i32)
                 .execute()
                 .await
                 .doing(doing)?;
