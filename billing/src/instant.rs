@@ -47,7 +47,10 @@ pub fn parse_any(text: &str, zone: Tz) -> Result<i64, InstantError> {
     if let Ok(date) = NaiveDate::parse_from_str(text, "%Y-%m-%d") {
         return Ok(start_of_day_ms(date, zone));
     }
-    if let Ok(instant) = DateTime::parse_from_rfc3339(text) {
+    // RFC 3339 wants seconds; people leave them out.
+    let offset =
+        DateTime::parse_from_rfc3339(text).or_else(|_| DateTime::parse_from_str(text, "%Y-%m-%dT%H:%M%#z"));
+    if let Ok(instant) = offset {
         return Ok(instant.timestamp_millis());
     }
     let local = ["%Y-%m-%dT%H:%M", "%Y-%m-%dT%H:%M:%S%.f", "%Y-%m-%d %H:%M", "%Y-%m-%d %H:%M:%S%.f"]
@@ -110,6 +113,7 @@ mod tests {
             ("2026-09-16T06:15", Ok("2026-09-16T04:15:00+00:00")),
             ("2026-09-16 06:15:00", Ok("2026-09-16T04:15:00+00:00")),
             ("2026-09-16T06:00:00Z", Ok("2026-09-16T06:00:00+00:00")),
+            ("2026-09-16T06:00Z", Ok("2026-09-16T06:00:00+00:00")),
             ("2026-10-25T02:30:00+01:00", Ok("2026-10-25T01:30:00+00:00")),
             ("2026-10-25T02:30", Err("write it with an offset")),
             ("2026-03-29T02:30", Err("write it with an offset")),

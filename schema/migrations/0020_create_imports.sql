@@ -7,9 +7,9 @@ CREATE TABLE IF NOT EXISTS imports
     import         UInt128 CODEC(ZSTD(1)),
     -- Starts of hours, Unix seconds, ascending.
     hours          Array(UInt32) CODEC(ZSTD(1)),
-    -- allocations or sacct
+    -- allocations or sacct, and the name of the file
     format         LowCardinality(String),
-    file           String,
+    source_name    String,
     runs           UInt64,
     held_nano      Int64,
     imported_at_ms Int64

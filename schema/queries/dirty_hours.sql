@@ -75,7 +75,9 @@ published AS
 SELECT
     toUInt32(candidates.hour) AS hour_s,
     bitXor(touched.batches_print + imported.imports_print + in_service.devices_print,
-        cityHash64(arrayFilter(c -> c > toInt64(hour_s) * 1000 AND c < toInt64(hour_s) * 1000 + 3600000, {cuts:Array(Int64)}))) AS fingerprint
+        cityHash64(arrayFilter(c -> c > toInt64(hour_s) * 1000 AND c < toInt64(hour_s) * 1000 + 3600000, {cuts:Array(Int64)}))) AS fingerprint,
+    in_service.devices_print != 0 AS has_devices,
+    imported.imports_print != 0 AS has_imports
 FROM candidates
 LEFT JOIN touched ON touched.hour = candidates.hour
 LEFT JOIN imported ON imported.hour = candidates.hour

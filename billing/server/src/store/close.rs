@@ -23,6 +23,10 @@ pub struct DirtyHour {
     pub hour_s: u32,
     /// Fingerprint of what is there, taken before the roll-up.
     pub fingerprint: u64,
+    /// Whether a device is in service in it.
+    pub has_devices: bool,
+    /// Whether an imported run touches it.
+    pub has_imports: bool,
 }
 
 #[derive(Row, Deserialize)]
@@ -123,12 +127,16 @@ impl Closer {
         let starts: Vec<u32> = hours.iter().map(|h| h.hour_s).collect();
         let segments: Vec<Window> =
             hours.iter().flat_map(|h| Window::hour_of(i64::from(h.hour_s) * 1000).cut_at(cuts_ms)).collect();
-        for (statement, doing) in [
-            (sql::CLOSE_USAGE, "roll up usage"),
-            (sql::CLOSE_DEVICE, "roll up devices"),
-            (sql::CLOSE_POOL_USAGE, "roll up usage of pools"),
-            (sql::CLOSE_POOL_DEVICE, "roll up pools"),
-        ] {
+        // Hours of the service's life have no imports, and history has no devices: half of the statements do for either.
+        let devices = hours.iter().any(|h| h.has_devices);
+        let imports = hours.iter().any(|h| h.has_imports);
+        let statements = [
+            (devices, sql::CLOSE_USAGE, "roll up usage"),
+            (devices, sql::CLOSE_DEVICE, "roll up devices"),
+            (imports, sql::CLOSE_POOL_USAGE, "roll up usage of pools"),
+            (imports, sql::CLOSE_POOL_DEVICE, "roll up pools"),
+        ];
+        for (_, statement, doing) in statements.into_iter().filter(|(needed, ..)| *needed) {
             self.client
                 .query_raw(statement)
                 .param("hours", &starts)
