@@ -1,4 +1,5 @@
--- Second half: one row per pool and segment, whose capacity is what was held.
+-- Pools, second half: one row per pool and segment. A pool is what a scheduler's history held of a cluster's GPUs of one model,
+-- where no device is known: its capacity is what was held of it, and nothing of it is free.
 SELECT
     toStartOfHour(fromUnixTimestamp64Milli(segment_start_ms, 'UTC')) AS hour,
     {revision:UInt64} AS revision,
@@ -22,4 +23,5 @@ SELECT
     false AS oversubscribed,
     false AS contested
 FROM pieces
+WHERE is_pool
 GROUP BY segment_start_ms, segment_end_ms, cluster, device, model

@@ -1,4 +1,4 @@
--- First half: one row per pool, segment and key. Nobody was there to see its use: it is unknown, never zero.
+-- Pools, first half: one row per pool, segment and key. Nobody was there to see its use: it is unknown, never zero.
 SELECT
     toStartOfHour(fromUnixTimestamp64Milli(segment_start_ms, 'UTC')) AS hour,
     {revision:UInt64} AS revision,
@@ -17,4 +17,5 @@ SELECT
     0 AS energy_mj,
     true AS unwatched
 FROM pieces
+WHERE is_pool
 GROUP BY segment_start_ms, segment_end_ms, cluster, node, device, model, workload, profile, sharing, share_num, share_den

@@ -59,6 +59,7 @@ migrations! {
 /// Hour close, first half: appends `usage_hourly` rows of the given hours under a revision.
 pub const CLOSE_USAGE: &str = concat!(
     "INSERT INTO usage_hourly\n",
+    include_str!("../queries/imported_pieces.sql"),
     include_str!("../queries/close_ledger.sql"),
     include_str!("../queries/close_usage.sql")
 );
@@ -66,6 +67,7 @@ pub const CLOSE_USAGE: &str = concat!(
 /// Hour close, second half: appends `device_hourly` rows of the given hours under a revision.
 pub const CLOSE_DEVICE: &str = concat!(
     "INSERT INTO device_hourly\n",
+    include_str!("../queries/imported_pieces.sql"),
     include_str!("../queries/close_ledger.sql"),
     include_str!("../queries/close_device.sql")
 );
@@ -73,14 +75,14 @@ pub const CLOSE_DEVICE: &str = concat!(
 /// Hour close of virtual pools, first half: appends `usage_hourly` rows of imported runs.
 pub const CLOSE_POOL_USAGE: &str = concat!(
     "INSERT INTO usage_hourly\n",
-    include_str!("../queries/close_pools.sql"),
+    include_str!("../queries/imported_pieces.sql"),
     include_str!("../queries/close_pool_usage.sql")
 );
 
 /// Hour close of virtual pools, second half: appends `device_hourly` rows.
 pub const CLOSE_POOL_DEVICE: &str = concat!(
     "INSERT INTO device_hourly\n",
-    include_str!("../queries/close_pools.sql"),
+    include_str!("../queries/imported_pieces.sql"),
     include_str!("../queries/close_pool_device.sql")
 );
 

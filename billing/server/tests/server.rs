@@ -8,3 +8,5 @@ mod close;
 mod command;
 #[path = "server/front.rs"]
 mod front;
+#[path = "server/imports.rs"]
+mod imports;

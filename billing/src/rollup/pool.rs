@@ -1,5 +1,5 @@
 //! Virtual pools: what a scheduler's history held of a cluster's GPUs of one model, where no device is known. A pool has no free
-//! time and its use is unknown: its capacity is what was held. The oracle of `close_pools.sql`.
+//! time and its use is unknown: its capacity is what was held. The oracle of `close_pool_*.sql`.
 
 use super::{HourRow, UsageKey};
 use crate::import::Run;

@@ -1,30 +1,29 @@
--- Imported runs of virtual pools in some hours: the shared head of close_pool_usage.sql and close_pool_device.sql. A pool is
--- what a scheduler's history held of a cluster's GPUs of one model, where no device is known: its capacity is what was held
--- of it, and nothing of it is free. billing::rollup::pool is the same rule in plain Rust.
+-- Imported runs in some hours, cut to segments: the shared head of close_pool_usage.sql and close_pool_device.sql, and of
+-- close_ledger.sql for runs whose device is named. billing::rollup is the same rule in plain Rust.
 --
--- Parameters as in close_ledger.sql.
+-- Parameters: segment_starts and segment_ends (the hours cut at every cut instant, ascending, Unix milliseconds).
 WITH
 -- Whose windows touch the hours, by their keys: a key's other content may end elsewhere.
 touching AS
 (
     SELECT cluster, job, submit_ms, start_ms, part
     FROM imported_runs
-    WHERE pool AND import IN (SELECT import FROM imports)
+    WHERE import IN (SELECT import FROM imports)
       AND start_ms < arrayMax({segment_ends:Array(Int64)}) AND end_ms > arrayMin({segment_starts:Array(Int64)})
 ),
 -- One content per key: of two, that with the smaller hash.
 runs AS
 (
     SELECT toString(cluster) AS cluster, job, submit_ms, start_ms, part,
-        argMin((end_ms, toString(device), toString(node), toString(model), toString(profile), sharing, gpus, share_num, share_den, workload),
+        argMin((end_ms, toString(device), toString(node), toString(model), toString(profile), sharing, gpus, share_num, share_den, workload, pool),
             content_hash) AS run
     FROM imported_runs
-    WHERE pool AND import IN (SELECT import FROM imports) AND (cluster, job, submit_ms, start_ms, part) IN touching
+    WHERE import IN (SELECT import FROM imports) AND (cluster, job, submit_ms, start_ms, part) IN touching
     GROUP BY cluster, job, submit_ms, start_ms, part
 ),
 pieces AS
 (
-    SELECT cluster, run.2 AS device, run.3 AS node, run.4 AS model, run.10 AS workload, run.5 AS profile, run.6 AS sharing,
+    SELECT cluster, run.11 AS is_pool, run.2 AS device, run.3 AS node, run.4 AS model, run.10 AS workload, run.5 AS profile, run.6 AS sharing,
         run.8 AS share_num, run.9 AS share_den,
         segment.1 AS segment_start_ms,
         segment.2 AS segment_end_ms,
