@@ -3,7 +3,7 @@
 
 use crate::money::{Currency, Exact};
 use crate::price::{PriceBook, PriceEntry};
-use crate::rating::{Line, Owners, line_of};
+use crate::rating::{Line, Owners, Rules, Sums};
 use crate::statement::Statement;
 use crate::tenant::{MatchedBy, Tenants};
 use crate::usage::UsageTotal;
@@ -157,7 +157,7 @@ impl Explained {
         let mut workloads: BTreeMap<WorkloadId, WorkloadPart> = BTreeMap::new();
         let mut hours = Vec::new();
         for row in usage {
-            let (resolved, key) = line_of(row, owners, tenants, prices);
+            let (resolved, key) = Rules { tenants, prices }.line_among(row, owners);
             if resolved.tenant != statement.tenant.id || key != line.key {
                 continue;
             }
@@ -198,7 +198,7 @@ impl Explained {
 
     /// Whether the device-hours sum to the line.
     pub fn adds_up(&self) -> bool {
-        self.hours_held == self.line.held
+        self.hours_held == self.line.sums.held
     }
 }
 
@@ -241,7 +241,7 @@ fn device_hour(row: &UsageTotal, line: &Line) -> DeviceHour {
         held: row.held,
         busy: row.busy,
         unknown: row.unknown,
-        exact: line.key.price.cost_of(row.held),
+        exact: line.key.price.cost_of(&Sums::of(row, line.key.basis)),
     }
 }
 

@@ -22,11 +22,17 @@ pub mod glob;
 
 mod wide;
 
+pub mod policy;
+
 pub mod price;
+
+pub mod charge;
 
 pub mod tenant;
 
 pub mod rating;
+
+pub mod post;
 
 pub mod mapping;
 

@@ -98,6 +98,11 @@ impl Exact {
         Self(i128::from(quantity.0) * i128::from(price.0))
     }
 
+    /// The exact price of a quantity of anything.
+    pub fn times(quantity: crate::charge::Quantity, price: UnitPrice) -> Self {
+        Self(i128::from(quantity.nano) * i128::from(price.0))
+    }
+
     /// Rounded to the currency's smallest unit; a tie goes to the even unit, so that many ties don't drift one way.
     pub fn round_half_even(self, currency: &Currency) -> Amount {
         let unit = unit_of(currency);
@@ -169,6 +174,43 @@ impl std::fmt::Display for Exact {
 impl Serialize for Exact {
     fn serialize<S: serde::Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
         s.collect_str(self)
+    }
+}
+
+/// As it is written: all 15 decimals.
+impl<'de> Deserialize<'de> for Exact {
+    fn deserialize<D: serde::Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(d)?;
+        let read = || {
+            let (sign, digits) = text.strip_prefix('-').map_or((1, text.as_str()), |digits| (-1, digits));
+            let (whole, decimals) = digits.split_once('.')?;
+            let plain = |t: &str| !t.is_empty() && t.bytes().all(|b| b.is_ascii_digit());
+            let fits = plain(whole) && plain(decimals) && decimals.len() == EXACT_DECIMALS as usize;
+            let value: i128 = fits.then(|| format!("{whole}{decimals}").parse().ok()).flatten()?;
+            Some(Self(sign * value))
+        };
+        read().ok_or_else(|| serde::de::Error::custom(format!("{text:?} is no amount of 15 decimals")))
+    }
+}
+
+impl std::ops::Neg for Exact {
+    type Output = Self;
+    fn neg(self) -> Self {
+        Self(-self.0)
+    }
+}
+
+impl std::ops::Neg for Amount {
+    type Output = Self;
+    fn neg(self) -> Self {
+        Self(-self.0)
+    }
+}
+
+impl std::ops::Sub for Amount {
+    type Output = Self;
+    fn sub(self, other: Self) -> Self {
+        Self(self.0 - other.0)
     }
 }
 

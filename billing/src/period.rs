@@ -126,6 +126,17 @@ impl Period {
     }
 }
 
+/// The whole local days that a window touches, each as a UTC window, ascending.
+pub fn days_of(window: Window, zone: Tz) -> Vec<Window> {
+    if window.is_empty() {
+        return Vec::new();
+    }
+    let start_ms = start_of_day_ms(date_of(window.start_ms, zone), zone);
+    let end_ms = start_of_day_ms(next_day(date_of(window.end_ms - 1, zone)), zone);
+    let whole = Window::new(start_ms, end_ms);
+    whole.cut_at(&midnights_ms(whole, zone))
+}
+
 /// Every first instant of a local day strictly inside a window, Unix milliseconds, ascending.
 pub fn midnights_ms(window: Window, zone: Tz) -> Vec<i64> {
     let mut cuts = Vec::new();

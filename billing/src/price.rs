@@ -1,38 +1,82 @@
-//! The price book: what a GPU-hour of a model costs, and from when to when.
+//! The price book: what an hour of a device, an instance or memory costs whom, and from when to when.
 //!
-//! An entry names a model as NVML does, exactly or with a `*`. At any instant the most exact entry that holds is the
-//! price; where none holds the model is unpriced, and its line keeps its quantity and has no amount. A MIG instance
-//! or slot pays its share of the device's price.
+//! At any instant the most exact entry that holds is the price; where none holds, the row is unpriced: it keeps its
+//! quantity and has no amount. An entry of a tenant is its contracted price; all others are list prices, which discounts
+//! come off. What else a price is made of (service units, exchange rates, MIG factors) and what is charged for it
+//! (the basis) has its time in which it holds, too.
 
 use crate::glob;
-use crate::money::UnitPrice;
+use crate::money::Currency;
+use crate::policy::Policies;
+use crate::tenant::{Pool, TenantId};
 use chrono_tz::Tz;
 use schema::window::Window;
+use schema::wire::Sharing;
 
+mod basis;
+mod bind;
+mod choose;
+mod discount;
+mod energy;
+mod entry;
 mod error;
+mod exchange;
+mod factor;
 mod file;
+mod fixed;
+mod profile;
+mod purchase;
+mod rate;
+mod selector;
+mod span;
+mod tiers;
+mod unit;
+mod versions;
+pub use basis::{BLEND_WHOLE_E6, Basis, BasisRule, NotMeasured, gib_hours_nano};
+pub use discount::Discount;
+pub use energy::Energy;
+pub use entry::{Measure, Per, PriceEntry};
 pub use error::PriceError;
+pub use exchange::{ExchangeRate, MissingRate};
+pub use factor::{MigFactor, Preset, instance_share};
+pub use purchase::{HOURS_PER_MONTH, Purchase};
+pub use rate::{Answer, Asked, Rate};
+pub use selector::Selectors;
+pub use span::Span;
+pub use tiers::{Piece, Tier, TierMode, Tiers};
+pub use unit::ServiceUnit;
+pub use versions::{Change, Jump, Matched};
 
 /// Prices of one version of `prices.toml`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PriceBook {
-    entries: Vec<PriceEntry>,
+    terms: Terms,
+    policies: Policies,
+    bound: Option<Bound>,
     hash: String,
 }
 
-/// One price, with the time in which it holds.
+/// What the sections of the file say, each in the order of scope and time.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+struct Terms {
+    entries: Vec<PriceEntry>,
+    discounts: Vec<Discount>,
+    mig_factors: Vec<MigFactor>,
+    service_units: Vec<ServiceUnit>,
+    energies: Vec<Energy>,
+    exchange_rates: Vec<ExchangeRate>,
+    bases: Vec<BasisRule>,
+    /// What the entries name of other files.
+    mentions: Vec<bind::Mention>,
+}
+
+/// What the book needs of other files to answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct PriceEntry {
-    /// Unique name of the entry; lines and errors point to it.
-    pub id: String,
-    /// NVML product name, exact or with `*`.
-    pub model: String,
-    /// Price of a whole device for an hour.
-    pub per_gpu_hour: UnitPrice,
-    /// First instant at which it holds, Unix milliseconds.
-    pub from_ms: i64,
-    /// First instant at which it no longer holds; `None` for ever.
-    pub to_ms: Option<i64>,
+struct Bound {
+    /// Currency of every answer.
+    service: Currency,
+    /// Pools of `tenants.toml`.
+    pools: Vec<Pool>,
 }
 
 /// What the book says about a model at an instant.
@@ -44,49 +88,68 @@ pub enum Lookup<'a> {
     Unpriced(Unpriced),
 }
 
-/// Why a model has no price at an instant.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// Why there is no price.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize)]
 pub enum Unpriced {
     /// No entry names the model at all.
     UnknownModel,
     /// Entries name it, but none holds at that instant.
     NotAtThisTime,
-}
-
-impl PriceEntry {
-    /// Whether the price holds at an instant.
-    pub fn holds_at(&self, at_ms: i64) -> bool {
-        self.from_ms <= at_ms && self.to_ms.is_none_or(|to_ms| at_ms < to_ms)
-    }
-
-    /// More exact patterns win: a name without `*`, then the longer pattern, then the earlier in the alphabet.
-    fn exactness(&self) -> (bool, usize, std::cmp::Reverse<&str>) {
-        (!self.model.contains('*'), self.model.len(), std::cmp::Reverse(&self.model))
-    }
+    /// Entries hold then, but only for other tenants, classes, pools or profiles.
+    NotForThis,
+    /// The price is in another currency, and no exchange rate holds at that instant.
+    NoExchangeRate,
 }
 
 impl PriceBook {
     /// A book without prices: everything is unpriced.
     pub fn empty() -> Self {
-        Self { entries: Vec::new(), hash: crate::place::hash_of("") }
+        Self {
+            terms: Terms::default(),
+            policies: Policies::default(),
+            bound: None,
+            hash: crate::place::hash_of(""),
+        }
     }
 
-    /// Reads `prices.toml`; `file` is its name in errors, `zone` the billing zone that local dates are in.
+    /// Reads `prices.toml`; `file` is its name in errors, `zone` the billing zone that local dates are in. Prices in other
+    /// currencies and those of pools answer only after [`PriceBook::bind`].
     ///
     /// # Errors
-    /// The first thing wrong, with file, line, key and remedy.
+    /// The first thing wrong, with file, line, entry, key and remedy.
     pub fn parse(file: &str, text: &str, zone: Tz) -> Result<Self, PriceError> {
-        Ok(Self { entries: file::read(file, text, zone)?, hash: crate::place::hash_of(text) })
+        let (terms, policies) = file::read(file, text, zone)?;
+        Ok(Self { terms, policies, bound: None, hash: crate::place::hash_of(text) })
     }
 
-    /// The entries, by model and time.
+    /// The prices, by model and time.
     pub fn entries(&self) -> &[PriceEntry] {
-        &self.entries
+        &self.terms.entries
     }
 
-    /// The entry of that id.
+    /// The price of that id.
     pub fn entry(&self, id: &str) -> Option<&PriceEntry> {
-        self.entries.iter().find(|e| e.id == id)
+        self.terms.entries.iter().find(|e| e.id == id)
+    }
+
+    /// The tiers of a price as they are written; [`PriceBook::rate_at_tier`] says what one costs a tenant.
+    pub fn tiers(&self, entry: &str) -> Option<&Tiers> {
+        Some(&self.entry(entry)?.tiers)
+    }
+
+    /// The discounts.
+    pub fn discounts(&self) -> &[Discount] {
+        &self.terms.discounts
+    }
+
+    /// The exchange rates.
+    pub fn exchange_rates(&self) -> &[ExchangeRate] {
+        &self.terms.exchange_rates
+    }
+
+    /// What the file says besides prices.
+    pub fn policies(&self) -> &Policies {
+        &self.policies
     }
 
     /// SHA-256 of the file, hexadecimal.
@@ -94,25 +157,70 @@ impl PriceBook {
         &self.hash
     }
 
-    /// The price of a model at an instant.
+    /// What of a row is charged: held unless a `[[basis]]` says otherwise. `path` is the tenant and the tree nodes above
+    /// it, nearest first.
+    pub fn basis(&self, sharing: Sharing, path: &[TenantId], at_ms: i64) -> Basis {
+        basis::of(&self.terms.bases, sharing, path, at_ms)
+    }
+
+    /// What energy costs in a cluster and what it emits; `None` where nothing is said.
+    pub fn energy(&self, cluster: &str, at_ms: i64) -> Option<&Energy> {
+        energy::of(&self.terms.energies, cluster, at_ms)
+    }
+
+    /// The exchange rate at an instant.
+    ///
+    /// # Errors
+    /// None holds; the error says what to add.
+    pub fn exchange(&self, from: &Currency, to: &Currency, at_ms: i64) -> Result<&ExchangeRate, MissingRate> {
+        exchange::at(&self.terms.exchange_rates, from, to, at_ms)
+    }
+
+    /// The one exchange rate that holds over a whole window, such as a period's.
+    ///
+    /// # Errors
+    /// None does; the error says what to add.
+    pub fn exchange_over(
+        &self,
+        from: &Currency,
+        to: &Currency,
+        window: Window,
+    ) -> Result<&ExchangeRate, MissingRate> {
+        exchange::over(&self.terms.exchange_rates, from, to, window)
+    }
+
+    /// The price of a whole device for anybody, of a model at an instant, where it is one price per GPU-hour.
     pub fn lookup(&self, model: &str, at_ms: i64) -> Lookup<'_> {
-        let mut named = self.entries.iter().filter(|e| glob::fits(&e.model, model)).peekable();
+        let plain = |e: &&PriceEntry| e.per == Per::GpuHour && e.selectors.is_empty();
+        let mut named =
+            self.terms.entries.iter().filter(plain).filter(|e| glob::fits(&e.model, model)).peekable();
         if named.peek().is_none() {
             return Lookup::Unpriced(Unpriced::UnknownModel);
         }
-        match named.filter(|e| e.holds_at(at_ms)).max_by_key(|e| e.exactness()) {
+        match named.filter(|e| e.holds_at(at_ms)).max_by_key(|e| selector::exactness(&e.model)) {
             Some(entry) => Lookup::Priced(entry),
             None => Lookup::Unpriced(Unpriced::NotAtThisTime),
         }
     }
 
-    /// Every instant strictly inside the window at which some price starts or ends, ascending: hours are cut there.
+    /// Every instant strictly inside the window at which anything of the book starts or ends, ascending: hours are cut
+    /// there.
     pub fn change_instants(&self, window: Window) -> Vec<i64> {
-        let edges = self.entries.iter().flat_map(|e| [Some(e.from_ms), e.to_ms]).flatten();
+        let edges = self.terms.spans().flat_map(|span| span.edges());
         let mut inside: Vec<i64> = edges.filter(|at| window.start_ms < *at && *at < window.end_ms).collect();
+        inside.extend(self.policies.change_instants(window));
         inside.sort_unstable();
         inside.dedup();
         inside
+    }
+}
+
+impl Terms {
+    fn spans(&self) -> impl Iterator<Item = Span> {
+        let money = self.entries.iter().map(|e| e.span).chain(self.discounts.iter().map(|d| d.span));
+        let turns = self.mig_factors.iter().map(|f| f.span).chain(self.service_units.iter().map(|u| u.span));
+        let rates = self.exchange_rates.iter().map(|r| r.span).chain(self.energies.iter().map(|e| e.span));
+        money.chain(turns).chain(rates).chain(self.bases.iter().map(|b| b.span))
     }
 }
 

@@ -246,7 +246,7 @@ impl Totals {
     pub fn of(lines: &[Line], platform: &[PlatformLine], currency: &Currency) -> Self {
         let costs: Vec<(NanoGpuHours, Option<Exact>, Option<Amount>)> = lines
             .iter()
-            .map(|l| (l.held, l.exact, l.amount))
+            .map(|l| (l.sums.held, l.exact, l.amount))
             .chain(platform.iter().map(|l| (l.quantity, l.exact, l.amount)))
             .collect();
         let amount: Amount = costs.iter().filter_map(|(_, _, amount)| *amount).sum();
@@ -258,7 +258,7 @@ impl Totals {
             exact,
             rounding: amount.exact(currency) - exact,
             unpriced_lines: u32::try_from(unpriced).expect("fewer lines than 4 billion"),
-            energy_mj: lines.iter().map(|l| l.energy_mj).sum(),
+            energy_mj: lines.iter().map(|l| l.sums.energy_mj).sum(),
         }
     }
 }

@@ -31,6 +31,7 @@ use master::History;
 pub struct Tenants {
     tenants: BTreeMap<TenantId, History>,
     rules: Vec<Rule>,
+    pools: Vec<Pool>,
     hash: String,
 }
 
@@ -59,7 +60,7 @@ pub enum MatchedBy {
 }
 
 /// A tenant that had ended when something of its was still in use.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize)]
 pub struct Ended {
     /// The tenant.
     pub tenant: TenantId,
@@ -70,7 +71,12 @@ pub struct Ended {
 impl Tenants {
     /// No tenants and no rules: names come from namespace, Slurm account or user.
     pub fn empty() -> Self {
-        Self { tenants: BTreeMap::new(), rules: Vec::new(), hash: crate::place::hash_of("") }
+        Self {
+            tenants: BTreeMap::new(),
+            rules: Vec::new(),
+            pools: Vec::new(),
+            hash: crate::place::hash_of(""),
+        }
     }
 
     /// Reads `tenants.toml`; `file` is its name in errors, `zone` the billing zone that local dates are in.
@@ -78,8 +84,8 @@ impl Tenants {
     /// # Errors
     /// The first thing wrong, with file, line, key and remedy.
     pub fn parse(file: &str, text: &str, zone: Tz) -> Result<Self, TenantError> {
-        let (tenants, rules) = file::read(file, text, zone)?;
-        Ok(Self { tenants, rules, hash: crate::place::hash_of(text) })
+        let (tenants, rules, pools) = file::read(file, text, zone)?;
+        Ok(Self { tenants, rules, pools, hash: crate::place::hash_of(text) })
     }
 
     /// Refuses tenants whose currency isn't the service's: statements can't be converted.
@@ -115,6 +121,16 @@ impl Tenants {
         &self.rules
     }
 
+    /// The pools, by name.
+    pub fn pools(&self) -> &[Pool] {
+        &self.pools
+    }
+
+    /// Names of the pools that hold a node, in the order of the alphabet.
+    pub fn pools_of(&self, site: Site<'_>) -> Vec<&str> {
+        self.pools.iter().filter(|pool| pool.holds(site)).map(|pool| pool.name.as_str()).collect()
+    }
+
     /// A tenant's master data at an instant; one that isn't declared is named after its id, and so are its statements,
     /// with a `~` where a declared tenant has that prefix.
     pub fn get(&self, id: &TenantId, at_ms: i64) -> Tenant {
@@ -142,6 +158,27 @@ impl Tenants {
         path
     }
 
+    /// The tenant and the nodes above it at an instant, itself first.
+    pub fn ancestors(&self, id: &TenantId, at_ms: i64) -> Vec<TenantId> {
+        let mut path = vec![id.clone()];
+        let mut at = id;
+        while let Some(parent) = self.tenants.get(at).and_then(|t| t.at(at_ms).parent.as_ref()) {
+            path.push(parent.clone());
+            at = parent;
+        }
+        path
+    }
+
+    /// Whether a tenant is another, or below it in the tree at an instant.
+    pub fn is_within(&self, id: &TenantId, above: &TenantId, at_ms: i64) -> bool {
+        self.ancestors(id, at_ms).contains(above)
+    }
+
+    /// The `[[pool]]` of that name.
+    pub fn pool(&self, name: &str) -> Option<&Pool> {
+        self.pools.iter().find(|pool| pool.name == name)
+    }
+
     /// The tenant's end, if it has one at or before an instant.
     pub fn ended(&self, id: &TenantId, at_ms: i64) -> Option<Ended> {
         let ends_ms = self.tenants.get(id)?.ends_ms()?;
@@ -166,13 +203,17 @@ impl Tenants {
         }
     }
 
-    /// Every instant strictly inside the window at which some rule starts or ends, or a tenant ends, ascending: hours are
-    /// cut there.
+    /// Every instant strictly inside the window at which some rule starts or ends, or a tenant ends or gets another
+    /// parent (and with it other prices), ascending: hours are cut there.
     pub fn change_instants(&self, window: Window) -> Vec<i64> {
         let edges = self.rules.iter().flat_map(|r| [r.from_ms, r.to_ms]).flatten();
         let ends = self.tenants.values().filter_map(History::ends_ms);
-        let mut inside: Vec<i64> =
-            edges.chain(ends).filter(|at| window.start_ms < *at && *at < window.end_ms).collect();
+        let moves = self.tenants.values().flat_map(History::moves_ms);
+        let mut inside: Vec<i64> = edges
+            .chain(ends)
+            .chain(moves)
+            .filter(|at| window.start_ms < *at && *at < window.end_ms)
+            .collect();
         inside.sort_unstable();
         inside.dedup();
         inside

@@ -45,6 +45,8 @@ pub struct UsageTotal {
     pub held: NanoGpuHours,
     /// Device time known to be busy.
     pub busy: NanoGpuHours,
+    /// Device time held or busy, whichever is more: taken hour by hour and then summed.
+    pub most: NanoGpuHours,
     /// Held device time whose use is unknown.
     pub unknown: NanoGpuHours,
     /// Part of the device's energy, millijoules.

@@ -2,6 +2,7 @@
 
 use crate::explain::{HostMemory, Member};
 use crate::period::Period;
+use crate::price::Unpriced;
 use crate::rating::{LineKey, LinePrice};
 use crate::statement::{Mode, Status};
 use crate::tenant::{CostCentre, Ended, MatchedBy, Tenants};
@@ -109,19 +110,25 @@ pub fn line_what(key: &LineKey) -> String {
 /// Why there is no amount, or the price.
 pub fn price(price: &LinePrice) -> String {
     match price {
-        LinePrice::Priced { per_gpu_hour, .. } => per_gpu_hour.to_string(),
-        LinePrice::UnknownModel | LinePrice::NotAtThisTime => "unpriced".into(),
+        LinePrice::Priced(rate) => rate.price.to_string(),
+        LinePrice::Unpriced(_) => "unpriced".into(),
     }
 }
 
 /// What to do about a line without a price; `None` where there is one.
 pub fn unpriced_remedy(price: &LinePrice, model: &str) -> Option<String> {
     match price {
-        LinePrice::Priced { .. } => None,
-        LinePrice::UnknownModel => {
+        LinePrice::Priced(_) => None,
+        LinePrice::Unpriced(Unpriced::UnknownModel) => {
             Some(format!("no price names {model}: add a [[price]] for it to prices.toml"))
         }
-        LinePrice::NotAtThisTime => {
+        LinePrice::Unpriced(Unpriced::NotForThis) => Some(format!(
+            "prices of {model} are for other tenants, classes, pools or profiles: add a [[price]] without them to prices.toml"
+        )),
+        LinePrice::Unpriced(Unpriced::NoExchangeRate) => Some(format!(
+            "the price of {model} is in another currency and no rate holds at that time: add an [[exchange_rate]] to prices.toml"
+        )),
+        LinePrice::Unpriced(Unpriced::NotAtThisTime) => {
             Some(format!("no price of {model} holds at that time: extend one in prices.toml"))
         }
     }

@@ -3,7 +3,7 @@
 mod worked;
 
 use billing::money::{Amount, Currency, Exact};
-use billing::rating::{RateError, rate};
+use billing::rating::{RateError, Rules, rate};
 use billing::statement::{Mode, Statement, prepare};
 use billing::tenant::Tenants;
 use billing::usage::{DeviceTotal, UsageTotal};
@@ -66,7 +66,7 @@ fn check_statement(statement: &Statement) -> Result<(), TestCaseError> {
     let yours: NanoGpuHours = statement.proof.iter().map(|row| row.yours).sum();
     prop_assert_eq!(yours, totals.quantity);
     for line in &statement.lines {
-        prop_assert_eq!(line.busy_held() + line.not_busy_held() + line.unknown_held(), line.held);
+        prop_assert_eq!(line.busy_held() + line.not_busy_held() + line.unknown_held(), line.sums.held);
         prop_assert_eq!(line.exact.is_none(), line.key.model == worked::B200);
     }
     Ok(())
@@ -75,7 +75,7 @@ fn check_statement(statement: &Statement) -> Result<(), TestCaseError> {
 proptest! {
     #[test]
     fn every_statement_sums_and_all_of_them_are_the_fleet((usage, devices) in month()) {
-        let rated = rate(&usage, &devices, &owners(), &tenants(), &prices(), &usd()).expect("rates");
+        let rated = rate(&usage, &devices, &owners(), Rules { tenants: &tenants(), prices: &prices() }, &usd()).expect("rates");
         let bill = prepare(&context(Mode::Chargeback), &rated, &devices, &tenants());
         bill.tenants.iter().try_for_each(check_statement)?;
         prop_assert!(bill.fleet.adds_up());
@@ -91,13 +91,13 @@ proptest! {
 
     #[test]
     fn order_and_grouping_of_rows_change_no_statement((usage, devices) in month(), seed in any::<usize>()) {
-        let once = rate(&usage, &devices, &owners(), &tenants(), &prices(), &usd()).expect("rates");
+        let once = rate(&usage, &devices, &owners(), Rules { tenants: &tenants(), prices: &prices() }, &usd()).expect("rates");
         let mut pieces: Vec<UsageTotal> = usage.iter().flat_map(halve).collect();
         let len = pieces.len().max(1);
         for i in 0..pieces.len() {
             pieces.swap(i, seed.wrapping_mul(i + 1) % len);
         }
-        let again = rate(&pieces, &devices, &owners(), &tenants(), &prices(), &usd()).expect("rates");
+        let again = rate(&pieces, &devices, &owners(), Rules { tenants: &tenants(), prices: &prices() }, &usd()).expect("rates");
         prop_assert_eq!(once, again);
     }
 }
@@ -112,6 +112,7 @@ fn halve(row: &UsageTotal) -> [UsageTotal; 2] {
     };
     half(&mut first.held, &mut second.held);
     half(&mut first.busy, &mut second.busy);
+    half(&mut first.most, &mut second.most);
     half(&mut first.unknown, &mut second.unknown);
     for (a, b) in
         [(&mut first.natural_ms, &mut second.natural_ms), (&mut first.energy_mj, &mut second.energy_mj)]
@@ -130,7 +131,8 @@ fn a_segment_across_a_price_change_is_refused_with_a_remedy() {
     let mut devices = worked::devices();
     devices.truncate(1);
     devices[0].segment.end_ms = halves()[1].end_ms;
-    let error = rate(&[], &devices, &owners(), &tenants(), &prices(), &usd()).expect_err("crosses");
+    let error = rate(&[], &devices, &owners(), Rules { tenants: &tenants(), prices: &prices() }, &usd())
+        .expect_err("crosses");
     assert!(
         matches!(&error, RateError::CrossesChange { change_ms, .. } if *change_ms == halves()[1].start_ms)
     );
@@ -141,7 +143,9 @@ fn a_segment_across_a_price_change_is_refused_with_a_remedy() {
 fn ledgers_that_differ_are_refused() {
     let (mut usage, mut devices) = (worked::usage(), worked::devices());
     usage.pop();
-    let rated = |usage: &[_], devices: &[_]| rate(usage, devices, &owners(), &tenants(), &prices(), &usd());
+    let rated = |usage: &[_], devices: &[_]| {
+        rate(usage, devices, &owners(), Rules { tenants: &tenants(), prices: &prices() }, &usd())
+    };
     assert!(matches!(rated(&usage, &devices), Err(RateError::HeldDiffers { .. })));
     devices[0].free = devices[0].free + NanoGpuHours(1);
     assert!(matches!(rated(&worked::usage(), &devices), Err(RateError::DoesNotAddUp { .. })));
@@ -150,7 +154,9 @@ fn ledgers_that_differ_are_refused() {
 #[test]
 fn without_rules_a_namespace_is_its_own_tenant_and_pays_the_same() {
     let (usage, devices) = (worked::usage(), worked::devices());
-    let rated = rate(&usage, &devices, &owners(), &Tenants::empty(), &prices(), &usd()).expect("rates");
+    let rated =
+        rate(&usage, &devices, &owners(), Rules { tenants: &Tenants::empty(), prices: &prices() }, &usd())
+            .expect("rates");
     let names: Vec<&str> = rated.tenants.keys().map(|t| t.as_str()).collect();
     assert_eq!(names, ["speech", "unattributed", "vision", "vision-dev"]);
     let bill = prepare(&context(Mode::Showback), &rated, &devices, &Tenants::empty());

@@ -5,7 +5,7 @@ mod worked;
 
 use billing::mapping::{dry_run, unmapped};
 use billing::money::{Amount, Currency};
-use billing::rating::{Owners, rate};
+use billing::rating::{Owners, Rules, rate};
 use billing::statement::{Mode, prepare};
 use billing::tenant::Tenants;
 use proptest::prelude::*;
@@ -57,7 +57,8 @@ fn another_version_shows_what_would_move_and_what_it_costs() {
     assert_eq!((moved.from.as_str(), moved.to.as_str()), ("a", "b"));
     // Exactly what a's statement was.
     let usd = Currency::parse("USD").expect("a currency");
-    let rated = rate(&usage(), &devices(), &owners(), &now, &prices(), &usd).expect("rates");
+    let rated = rate(&usage(), &devices(), &owners(), Rules { tenants: &now, prices: &prices() }, &usd)
+        .expect("rates");
     let bill = prepare(&context(Mode::Showback), &rated, &devices(), &now);
     let a = bill.tenants.iter().find(|s| s.tenant.id.as_str() == "a").expect("a statement");
     assert_eq!((moved.catch.held, moved.exact), (a.totals.quantity, a.totals.exact));
@@ -145,14 +146,14 @@ proptest! {
     fn however_rules_are_written_the_same_hours_and_the_same_fleet_are_billed(text in rules()) {
         let usd = Currency::parse("USD").expect("a currency");
         let (usage, devices, tenants) = (usage(), devices(), parse(&text));
-        let rated = rate(&usage, &devices, &owners(), &tenants, &prices(), &usd).expect("rates");
+        let rated = rate(&usage, &devices, &owners(), Rules { tenants: &tenants, prices: &prices() }, &usd).expect("rates");
         let bill = prepare(&context(Mode::Chargeback), &rated, &devices, &tenants);
         prop_assert!(bill.fleet.adds_up());
         let held: NanoGpuHours = usage.iter().map(|u| u.held).sum();
         let billed = bill.tenants.iter().map(|s| s.totals.quantity).sum::<NanoGpuHours>()
-            + bill.platform.unattributed.iter().map(|l| l.held).sum::<NanoGpuHours>();
+            + bill.platform.unattributed.iter().map(|l| l.sums.held).sum::<NanoGpuHours>();
         prop_assert_eq!(billed, held);
-        let plain = rate(&usage, &devices, &owners(), &Tenants::empty(), &prices(), &usd).expect("rates");
+        let plain = rate(&usage, &devices, &owners(), Rules { tenants: &Tenants::empty(), prices: &prices() }, &usd).expect("rates");
         let plain = prepare(&context(Mode::Chargeback), &plain, &devices, &Tenants::empty());
         let exact = |bill: &billing::statement::Bill| {
             bill.tenants.iter().map(|s| s.totals.exact).sum::<billing::money::Exact>() + bill.platform.totals.exact

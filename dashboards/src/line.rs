@@ -39,9 +39,9 @@ impl LineView {
         Self {
             number: format!("L{}", line.number),
             what: words::line_what(key),
-            natural: format!("{} {}", words::hours(line.natural_ms), words::natural_unit(key.sharing)),
+            natural: format!("{} {}", words::hours(line.sums.natural_ms), words::natural_unit(key.sharing)),
             share: key.share.to_string(),
-            gpu_hours: words::gpu_hours(line.held),
+            gpu_hours: words::gpu_hours(line.sums.held),
             price: words::price(&key.price),
             amount: line.amount.map_or_else(|| NO_AMOUNT.into(), |amount| currency.show(amount)),
             observed: line.observed_percent().to_string(),

@@ -21,9 +21,11 @@ SELECT
     natural_ms AS natural,
     held_nano AS held,
     busy_nano AS busy,
+    greatest(held_nano, busy_nano) AS most,
     unknown_nano AS unknown,
     energy_mj AS energy,
-    memory_byte_ms AS memory
+    memory_byte_ms AS memory,
+    segment_end_ms AS last_ms
 FROM usage_hourly
 WHERE (hour, revision) IN published
   AND segment_start_ms >= {start_ms:Int64} AND segment_start_ms < {end_ms:Int64}

@@ -24,9 +24,11 @@ SELECT
     sum(natural_ms) AS natural,
     sum(held_nano) AS held,
     sum(busy_nano) AS busy,
+    sum(greatest(held_nano, busy_nano)) AS most,
     sum(unknown_nano) AS unknown,
     sum(energy_mj) AS energy,
-    sum(memory_byte_ms) AS memory
+    sum(memory_byte_ms) AS memory,
+    max(segment_end_ms) AS last_ms
 FROM usage_hourly
 WHERE (hour, revision) IN published
   AND segment_start_ms >= {start_ms:Int64} AND segment_start_ms < {end_ms:Int64}

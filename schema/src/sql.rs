@@ -52,8 +52,11 @@ migrations! {
     16 "0016_create_config_versions",
     17 "0017_create_host_memory_raw",
     18 "0018_add_unwatched",
-    19 "0019_create_imported_runs",
-    20 "0020_create_imports",
+    19 "0019_create_charges",
+    20 "0020_create_device_days",
+    21 "0021_create_rated_days",
+    22 "0022_create_imported_runs",
+    23 "0023_create_imports",
 }
 
 /// Hour close, first half: appends `usage_hourly` rows of the given hours under a revision.
@@ -107,6 +110,24 @@ queries! {
     USAGE_TOTALS = "usage_totals";
     /// Sums of the device ledger between change instants.
     DEVICE_TOTALS = "device_totals";
+    /// The published revision of each hour of a window.
+    PUBLISHED_REVISIONS = "published_revisions";
+    /// What each day was rated from under some rules.
+    RATED_FINGERPRINTS = "rated_fingerprints";
+    /// A day's usage ledger between change instants, by workload.
+    DAY_USAGE = "day_usage";
+    /// Appends a day's device ledger under a revision.
+    POST_DEVICE_DAYS = "post_device_days";
+    /// What a revision of a day says was held, by charges and by devices.
+    RATED_HELD = "rated_held";
+    /// Sums of charges by tenant and line.
+    CHARGE_LINES = "charge_lines";
+    /// Device time held by tenant and device.
+    CHARGE_DEVICES = "charge_devices";
+    /// Sums of the device ledger of rated days.
+    DEVICE_TOTALS_RATED = "device_totals_rated";
+    /// Partitions of rated days that no reader can see any more.
+    SUPERSEDED_DAYS = "superseded_days";
     /// Owners of the workloads that used anything in a window.
     OWNERS = "owners";
     /// Devices with their in-service windows.

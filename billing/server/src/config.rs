@@ -3,6 +3,7 @@
 use billing::money::Currency;
 use billing::period::parse_zone;
 use billing::price::PriceBook;
+use billing::rating::{METHOD, Rules};
 use billing::statement::Mode;
 use billing::tenant::Tenants;
 use chrono_tz::Tz;
@@ -220,18 +221,26 @@ pub fn load(path: &Path) -> Result<Loaded, ConfigError> {
         Ok::<_, ConfigError>(Text { name, content })
     };
     let (prices_text, tenants_text) = (optional("prices.toml")?, optional("tenants.toml")?);
-    let prices = parse_prices(&directory.join("prices.toml"), &prices_text.content, zone)?;
     let tenants = parse_tenants(&directory.join("tenants.toml"), &tenants_text.content, zone, &currency)?;
+    let prices =
+        parse_prices(&directory.join("prices.toml"), &prices_text.content, zone, &currency, &tenants)?;
     let texts = vec![Text { name: "slicemeter.toml", content }, prices_text, tenants_text];
     Ok(Loaded { directory, main, file, zone, currency, prices, tenants, texts })
 }
 
-/// A price book; without content there are no prices.
-pub(crate) fn parse_prices(path: &Path, content: &str, zone: Tz) -> Result<PriceBook, ConfigError> {
+/// A price book that answers in the service's currency and knows the tenants and pools that it names; without content
+/// there are no prices.
+pub(crate) fn parse_prices(
+    path: &Path,
+    content: &str,
+    zone: Tz,
+    currency: &Currency,
+    tenants: &Tenants,
+) -> Result<PriceBook, ConfigError> {
     if content.is_empty() {
         return Ok(PriceBook::empty());
     }
-    Ok(PriceBook::parse(&path.display().to_string(), content, zone)?)
+    Ok(PriceBook::parse(&path.display().to_string(), content, zone)?.bind(currency, tenants)?)
 }
 
 /// Tenants and rules, all in the service's currency; without content there are none.
@@ -279,15 +288,28 @@ impl Loaded {
     /// The content is wrong.
     pub fn with(&self, name: &'static str, content: &str) -> Result<Self, ConfigError> {
         let mut other = self.clone();
-        let path = self.directory.join(name);
-        match name {
-            "prices.toml" => other.prices = parse_prices(&path, content, self.zone)?,
-            _ => other.tenants = parse_tenants(&path, content, self.zone, &self.currency)?,
+        if name != "prices.toml" {
+            other.tenants = parse_tenants(&self.directory.join(name), content, self.zone, &self.currency)?;
         }
+        // Prices name tenants and pools, so they are read again with either.
+        let prices = if name == "prices.toml" { content } else { self.content("prices.toml") };
+        let path = self.directory.join("prices.toml");
+        other.prices = parse_prices(&path, prices, self.zone, &self.currency, &other.tenants)?;
         for text in other.texts.iter_mut().filter(|text| text.name == name) {
             text.content = content.into();
         }
         Ok(other)
+    }
+
+    /// What usage is rated with.
+    pub fn rules(&self) -> Rules<'_> {
+        Rules { tenants: &self.tenants, prices: &self.prices }
+    }
+
+    /// The name of those rules: a hash of everything that rating looks at besides usage.
+    pub fn rules_name(&self) -> String {
+        let all = [self.prices.hash(), self.tenants.hash(), self.zone.name(), self.currency.code(), METHOD];
+        billing::place::hash_of(&all.join("\n"))[..32].into()
     }
 
     /// How often hours with news are closed again.

@@ -2,6 +2,10 @@
 
 pub mod close;
 
+pub mod rate;
+
+pub mod settle;
+
 pub mod ended_use;
 
 pub mod reload;

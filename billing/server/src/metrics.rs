@@ -22,7 +22,9 @@ pub struct Metrics {
     pub hours_closed: IntCounter,
     /// Hours that didn't add up and were not published.
     pub hours_broken: IntCounter,
-    /// Failed attempts to close hours.
+    /// Days rated, repeats included.
+    pub days_rated: IntCounter,
+    /// Failed attempts to close hours or to rate days.
     pub close_errors: IntCounter,
     /// Unix time of the last close that went through.
     pub last_close: IntGauge,
@@ -98,10 +100,14 @@ impl Metrics {
                 "slicemeter_hours_broken_total",
                 "Revisions of hours that did not add up and were not published.",
             ),
-            close_errors: counter("slicemeter_close_errors_total", "Attempts to close hours that failed."),
+            days_rated: counter("slicemeter_days_rated_total", "Days rated, repeats included."),
+            close_errors: counter(
+                "slicemeter_close_errors_total",
+                "Attempts to close hours or to rate days that failed.",
+            ),
             last_close: gauge(
                 "slicemeter_last_close_timestamp_seconds",
-                "When hours were last looked at and closed without an error.",
+                "When hours with news were last all closed and their days rated.",
             ),
             registry,
         }

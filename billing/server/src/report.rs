@@ -1,15 +1,17 @@
 //! A period's statements: read the ledger, rate it, arrange it. What is shown where is decided by the caller.
 
 use crate::config::Loaded;
+use crate::jobs::rate::RatingError;
+use crate::store::charges::Days;
 use crate::store::{Reader, StoreError};
 use billing::explain::{Explained, Opening, parse_reference};
 use billing::period::{Period, PeriodError};
-use billing::rating::{self, RateError};
+use billing::rating::{Gathered, Rated};
 use billing::statement::{self, Bill, Context, Statement, Status};
 use billing::tenant::TenantId;
 use schema::units::HOUR_MS;
 use schema::window::Window;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Why there is no report.
 #[derive(Debug, thiserror::Error)]
@@ -35,13 +37,13 @@ pub enum ReportError {
     UnknownLine(String),
     /// The ledger can't be rated.
     #[error("the ledger can't be rated")]
-    Rate(#[from] RateError),
+    Rate(#[from] RatingError),
     /// The store failed.
     #[error(transparent)]
     Store(#[from] StoreError),
 }
 
-/// All statements of a period.
+/// All statements of a period, as its days were last rated.
 ///
 /// # Errors
 /// See [`ReportError`].
@@ -51,15 +53,26 @@ pub async fn bill(reader: &Reader, config: &Loaded, period: &Period) -> Result<B
     if published.hours == 0 {
         return Err(ReportError::NoData(period.label().into()));
     }
-    let changes_ms = config.changes_ms();
-    let (usage, devices, owners, prices, mapping) = tokio::try_join!(
-        reader.usage_totals(window, &changes_ms),
-        reader.device_totals(window, &changes_ms),
-        reader.owners(window),
+    let (rules, changes_ms) = (config.rules_name(), config.changes_ms());
+    let days = Days { rules: &rules, window };
+    let (lines, held, devices, prices, mapping) = tokio::try_join!(
+        reader.charge_lines(days, None),
+        reader.charge_devices(days, None),
+        reader.device_days(days, &changes_ms, None),
         reader.version("prices.toml", config.prices.hash()),
         reader.version("tenants.toml", config.tenants.hash()),
     )?;
-    let rated = rating::rate(&usage, &devices, &owners, &config.tenants, &config.prices, &config.currency)?;
+    if devices.is_empty() {
+        return Err(ReportError::NoData(period.label().into()));
+    }
+    let mut tenants: BTreeMap<TenantId, Gathered> = BTreeMap::new();
+    for (tenant, key, sums) in lines {
+        tenants.entry(tenant).or_default().add(key, &sums);
+    }
+    for (tenant, device, held) in held {
+        tenants.entry(tenant).or_default().hold(&device, held);
+    }
+    let rated = Rated::of(tenants, &devices, config.rules(), &config.currency);
     let last_end_ms = i64::from(published.last_hour_s) * 1000 + HOUR_MS;
     let context = Context {
         period: period.clone(),
@@ -119,7 +132,7 @@ pub async fn explain(
     let own: Vec<_> = usage
         .into_iter()
         .filter(|row| {
-            let (resolved, key) = rating::line_of(row, &owners, &config.tenants, &config.prices);
+            let (resolved, key) = config.rules().line_among(row, &owners);
             resolved.tenant == statement.tenant.id && key == line.key
         })
         .collect();

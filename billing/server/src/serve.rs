@@ -37,8 +37,8 @@ pub async fn serve(config: Loaded) -> anyhow::Result<()> {
     let (queue, writing) = Queue::start(opened.store.writer());
     let (in_force, current) = Current::new(Arc::clone(&config));
     let (edit, edited) = watch::channel(Arc::clone(&config));
-    let closing = tokio::spawn(jobs::close::run(
-        opened.store.closer(),
+    let closing = tokio::spawn(jobs::settle::run(
+        opened.store.clone(),
         edited,
         in_force,
         Arc::clone(&metrics),

@@ -15,6 +15,10 @@ pub mod close;
 
 pub mod totals;
 
+pub mod charges;
+
+pub mod owners;
+
 pub mod keys;
 
 pub mod host_memory;
@@ -31,6 +35,7 @@ pub use connect::{Address, connect};
 pub use write::Writer;
 
 use clickhouse::Client;
+use schema::units::NanoGpuHours;
 
 /// Whole access to one database: from it the capabilities are taken.
 #[derive(Clone)]
@@ -71,6 +76,27 @@ impl Reader {
     }
 }
 
+/// A partition to be dropped.
+#[derive(clickhouse::Row, serde::Deserialize)]
+struct Partition {
+    table: String,
+    partition_id: String,
+}
+
+/// Drops partitions, and says how many.
+async fn drop_partitions(client: &Client, partitions: &[Partition]) -> Result<usize, StoreError> {
+    for partition in partitions {
+        client
+            .query_raw("ALTER TABLE {table:Identifier} DROP PARTITION ID {partition:String}")
+            .param("table", &partition.table)
+            .param("partition", &partition.partition_id)
+            .execute()
+            .await
+            .doing("drop a superseded revision")?;
+    }
+    Ok(partitions.len())
+}
+
 /// Why the store couldn't do something.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
@@ -82,6 +108,28 @@ pub enum StoreError {
         /// What ClickHouse said.
         #[source]
         source: clickhouse::error::Error,
+    },
+    /// A rated day's charges aren't what its devices say.
+    #[error(
+        "charges of the day that starts at Unix second {day_s} hold {charges} GPU-hours and its devices {devices}: nothing was published; close its hours again and report the defect"
+    )]
+    HeldDiffers {
+        /// Start of the day, Unix seconds.
+        day_s: u32,
+        /// By the charges.
+        charges: NanoGpuHours,
+        /// By the devices.
+        devices: NanoGpuHours,
+    },
+    /// Something in the store isn't what this version writes.
+    #[error(
+        "could not read {what}: {why}: it was written by another version; use that version, or rate again"
+    )]
+    Unreadable {
+        /// What was read.
+        what: &'static str,
+        /// Why it can't be.
+        why: String,
     },
     /// A setting that the ledger relies on isn't what was asked for.
     #[error(

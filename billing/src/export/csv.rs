@@ -44,7 +44,7 @@ pub fn platform(statement: &PlatformStatement) -> Vec<u8> {
         cells.extend([
             Cell::Text(line.key.model.clone()),
             Cell::Text(what),
-            Cell::Number(line.held.to_string()),
+            Cell::Number(line.sums.held.to_string()),
         ]);
         cells.extend(price_cells(
             statement.currency.code(),
@@ -99,13 +99,13 @@ fn line_cells(statement: &Statement, line: &Line) -> Vec<Cell> {
         number(&key.share.den),
         Cell::Text(words::line_quality(key)),
         text(words::natural_unit(key.sharing)),
-        number(&line.natural_ms),
-        number(&line.observed_ms),
-        number(&line.held),
+        number(&line.sums.natural_ms),
+        number(&line.sums.observed_ms),
+        number(&line.sums.held),
         number(&line.busy_held()),
         number(&line.not_busy_held()),
         number(&line.unknown_held()),
-        number(&line.energy_mj),
+        number(&line.sums.energy_mj),
     ];
     let amount = line.amount.map(|amount| statement.currency.decimal(amount));
     cells.extend(price_cells(statement.currency.code(), &key.price, line.exact, amount));

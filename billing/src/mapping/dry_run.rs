@@ -3,7 +3,7 @@
 use super::Catch;
 use crate::money::{Amount, Currency, Exact};
 use crate::price::PriceBook;
-use crate::rating::{Owners, line_of};
+use crate::rating::{Owners, Rules, Sums};
 use crate::tenant::{MatchedBy, Site, TenantId, Tenants};
 use crate::usage::UsageTotal;
 use std::collections::{BTreeMap, BTreeSet};
@@ -95,7 +95,7 @@ pub fn dry_run(
     };
     let mut moved: BTreeMap<(TenantId, TenantId), (Catch, Exact, bool)> = BTreeMap::new();
     for row in usage {
-        let (resolved, key) = line_of(row, owners, tenants, prices);
+        let (resolved, key) = Rules { tenants, prices }.line_among(row, owners);
         run.total.take(row);
         let caught = first_match(row, owners, tenants);
         if let Some(at) = caught {
@@ -109,14 +109,14 @@ pub fn dry_run(
             MatchedBy::NoRule => run.no_rule.take(row),
         }
         let Some(current) = current else { continue };
-        let now = line_of(row, owners, current, prices).0.tenant;
+        let now = current.resolve(owners.get(&row.workload), Site::of(row), row.segment.start_ms).tenant;
         if let Some(at) = caught {
             run.rules[at].now.entry(now.clone()).or_default().take(row);
         }
         if now != resolved.tenant {
             let entry = moved.entry((now, resolved.tenant)).or_default();
             entry.0.take(row);
-            match key.price.cost_of(row.held) {
+            match key.price.cost_of(&Sums::of(row, key.basis)) {
                 Some(cost) => entry.1 = entry.1 + cost,
                 None => entry.2 = true,
             }

@@ -89,3 +89,17 @@ fn months_tile_a_year_and_an_instant_knows_its_month() {
     assert_eq!(Period::month_of(months[5].start_ms, zone).expect("in range").label(), "2026-06");
     assert_eq!(Period::month_of(months[5].start_ms - 1, zone).expect("in range").label(), "2026-05");
 }
+
+#[test]
+fn days_are_whole_and_tile_whatever_window_asks_for_them() {
+    let zone = Tz::Europe__Berlin;
+    // The clocks go back on 25 October 2026.
+    let at = |text: &str| crate::instant::parse(text, zone).expect("an instant");
+    let asked = Window::new(at("2026-10-24T13:00"), at("2026-10-26T00:15"));
+    let days = days_of(asked, zone);
+    let hours: Vec<i64> = days.iter().map(|d| d.len_ms() / HOUR_MS).collect();
+    assert_eq!(hours, [24, 25, 24]);
+    assert_eq!((days[0].start_ms, days[2].end_ms), (at("2026-10-24"), at("2026-10-27")));
+    assert!(days.windows(2).all(|pair| pair[0].end_ms == pair[1].start_ms));
+    assert_eq!(days_of(Window::new(at("2026-10-25"), at("2026-10-26")), zone).len(), 1);
+}

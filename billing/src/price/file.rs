@@ -1,98 +1,147 @@
-//! Reading `prices.toml`: shape first, then each entry, then each model's prices in time.
+//! Reading `prices.toml`: shape first, then each entry, then those for the same in time, then what they need of each
+//! other.
 
-use super::{PriceEntry, PriceError};
-use crate::instant;
-use crate::money::UnitPrice;
+use super::{BasisRule, PriceEntry, PriceError, Terms};
 use crate::place::Place;
+use crate::policy::{self, Policies};
 use chrono_tz::Tz;
 use serde::Deserialize;
-use std::collections::BTreeMap;
 use toml::Spanned;
+
+mod basis;
+mod exchange;
+mod follow;
+mod price;
+mod row;
+mod terms;
+use follow::{Placed, check_ties, follow};
+use row::{Ids, Row};
+
+/// Most entries of a section: every entry that fits a model is looked at for each price.
+const ENTRIES_MAX: usize = 10_000;
 
 /// `prices.toml`.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct File {
     #[serde(default)]
-    price: Vec<Spanned<Entry>>,
+    price: Vec<Spanned<price::PriceRow>>,
+    #[serde(default)]
+    purchase: Vec<Spanned<price::PurchaseRow>>,
+    #[serde(default)]
+    discount: Vec<Spanned<terms::DiscountRow>>,
+    #[serde(default)]
+    mig_factor: Vec<Spanned<terms::MigFactorRow>>,
+    #[serde(default)]
+    service_unit: Vec<Spanned<terms::ServiceUnitRow>>,
+    #[serde(default)]
+    energy: Vec<Spanned<terms::EnergyRow>>,
+    #[serde(default)]
+    exchange_rate: Vec<Spanned<exchange::ExchangeRow>>,
+    #[serde(default)]
+    basis: Vec<Spanned<basis::BasisRow>>,
+    #[serde(default)]
+    reservation: Vec<Spanned<policy::ReservationRow>>,
+    #[serde(default)]
+    fee: Vec<Spanned<policy::FeeRow>>,
+    #[serde(default)]
+    overhead: Vec<Spanned<policy::OverheadRow>>,
+    #[serde(default)]
+    allocation: Vec<Spanned<policy::AllocationRow>>,
+    #[serde(default)]
+    pool_owner: Vec<Spanned<policy::PoolOwnerRow>>,
+    #[serde(default)]
+    credit_rule: Vec<Spanned<policy::CreditRuleRow>>,
+    #[serde(default)]
+    tax: Vec<Spanned<policy::TaxRow>>,
 }
 
-/// A `[[price]]`. Loose values are kept as TOML, so that the error for `per_gpu_hour = 3.5` can say what to write.
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Entry {
-    id: String,
-    model: String,
-    per_gpu_hour: toml::Value,
-    from: toml::Value,
-    to: Option<toml::Value>,
-}
-
-/// Entries ordered by model and start, each ending where the next of its model begins unless it ends itself.
-pub(super) fn read(file: &str, text: &str, zone: Tz) -> Result<Vec<PriceEntry>, PriceError> {
+/// Every section, each ordered by scope and start; an entry without an end ends where the next of its scope begins; and the
+/// policies beside them.
+pub(super) fn read(file: &str, text: &str, zone: Tz) -> Result<(Terms, Policies), PriceError> {
     let parsed: File = toml::from_str(text).map_err(|error| PriceError::Toml {
         place: Place::at(file, text, error.span().map(|s| s.start)),
         message: error.message().to_string(),
     })?;
-    let mut places: BTreeMap<String, Place> = BTreeMap::new();
-    let mut entries = Vec::with_capacity(parsed.price.len());
-    for spanned in parsed.price {
-        let place = Place::at(file, text, Some(spanned.span().start));
-        let entry = read_entry(&place, spanned.into_inner(), zone)?;
-        if places.insert(entry.id.clone(), place.clone()).is_some() {
-            return Err(PriceError::SameId { place, id: entry.id });
-        }
-        entries.push(entry);
-    }
-    entries.sort_by(|a, b| (&a.model, a.from_ms, &a.id).cmp(&(&b.model, b.from_ms, &b.id)));
-    for i in 1..entries.len() {
-        let second = entries[i].clone();
-        let first = &mut entries[i - 1];
-        if first.model == second.model {
-            follow(&places[&second.id], first, &second)?;
-        }
-    }
-    Ok(entries)
+    let mut reading = Reading { file, text, zone, ids: Ids::default() };
+    let mut prices = reading.section("price", parsed.price, |r| Some(&r.id), price::read)?;
+    prices.extend(reading.section("purchase", parsed.purchase, |r| Some(&r.id), price::read_purchase)?);
+    let discounts = reading.section("discount", parsed.discount, |r| Some(&r.id), terms::read_discount)?;
+    let mig_factors = reading.section("mig_factor", parsed.mig_factor, |_| None, terms::read_mig_factor)?;
+    let units = reading.section("service_unit", parsed.service_unit, |r| Some(&r.id), terms::read_unit)?;
+    let energies = reading.section("energy", parsed.energy, |r| Some(&r.id), terms::read_energy)?;
+    let rates = reading.section("exchange_rate", parsed.exchange_rate, |_| None, exchange::read)?;
+    let bases = reading.section("basis", parsed.basis, |_| None, basis::read)?;
+
+    let (mut prices, bases) = (follow(prices)?, follow(bases)?);
+    check_ties(&prices, PriceEntry::could_tie)?;
+    check_ties(&bases, BasisRule::could_tie)?;
+    let (discounts, units) = (follow(discounts)?, follow(units)?);
+    price::settle_units(&mut prices, &units)?;
+    basis::check_memory(&prices, &bases)?;
+    let mentions = price::mentions(&prices, &units)
+        .chain(discounts.iter().filter_map(|d| d.mention_tenant(d.item.tenant.as_ref())))
+        .chain(bases.iter().filter_map(|b| b.mention_tenant(b.item.tenant.as_ref())))
+        .collect();
+    let rows = policy::Rows {
+        reservation: parsed.reservation,
+        fee: parsed.fee,
+        overhead: parsed.overhead,
+        allocation: parsed.allocation,
+        pool_owner: parsed.pool_owner,
+        credit_rule: parsed.credit_rule,
+        tax: parsed.tax,
+    };
+    let terms = Terms {
+        entries: items(prices),
+        discounts: items(discounts),
+        mig_factors: items(follow(mig_factors)?),
+        service_units: items(units),
+        energies: items(follow(energies)?),
+        exchange_rates: items(follow(rates)?),
+        bases: items(bases),
+        mentions,
+    };
+    Ok((terms, policy::read(rows, file, text, zone)?))
 }
 
-fn read_entry(place: &Place, entry: Entry, zone: Tz) -> Result<PriceEntry, PriceError> {
-    let id = entry.id;
-    let empty = [("id", &id), ("model", &entry.model)].into_iter().find(|(_, text)| text.trim().is_empty());
-    if let Some((key, _)) = empty {
-        return Err(PriceError::Empty { place: place.clone(), id, key });
-    }
-    let toml::Value::String(price) = entry.per_gpu_hour else {
-        return Err(PriceError::NotQuoted { place: place.clone(), id });
-    };
-    let per_gpu_hour = UnitPrice::parse(&price).map_err(|source| PriceError::Money {
-        place: place.clone(),
-        id: id.clone(),
-        source,
-    })?;
-    let at = |key, value: &toml::Value| {
-        instant::parse(&instant::written(value), zone).map_err(|source| PriceError::Instant {
-            place: place.clone(),
-            id: id.clone(),
-            key,
-            source,
-        })
-    };
-    let from_ms = at("from", &entry.from)?;
-    let to_ms = entry.to.as_ref().map(|to| at("to", to)).transpose()?;
-    if to_ms.is_some_and(|to_ms| to_ms <= from_ms) {
-        return Err(PriceError::Backwards { place: place.clone(), id });
-    }
-    Ok(PriceEntry { id, model: entry.model, per_gpu_hour, from_ms, to_ms })
+fn items<T>(rows: Vec<Placed<T>>) -> Vec<T> {
+    rows.into_iter().map(|row| row.item).collect()
 }
 
-/// `second` is the next price of the model of `first`.
-fn follow(place: &Place, first: &mut PriceEntry, second: &PriceEntry) -> Result<(), PriceError> {
-    let (place, model) = (place.clone(), second.model.clone());
-    let to_ms = *first.to_ms.get_or_insert(second.from_ms);
-    let names = (first.id.clone(), second.id.clone());
-    match to_ms.cmp(&second.from_ms) {
-        std::cmp::Ordering::Equal if first.from_ms < second.from_ms => Ok(()),
-        std::cmp::Ordering::Less => Err(PriceError::Gap { place, first: names.0, second: names.1, model }),
-        _ => Err(PriceError::Overlap { place, first: names.0, second: names.1, model }),
+/// The file as far as it was read.
+struct Reading<'a> {
+    file: &'a str,
+    text: &'a str,
+    zone: Tz,
+    ids: Ids,
+}
+
+impl Reading<'_> {
+    /// One section; `id` is the entry's id, where entries of the section have one.
+    fn section<R, T>(
+        &mut self,
+        section: &'static str,
+        rows: Vec<Spanned<R>>,
+        id: impl Fn(&R) -> Option<&String>,
+        read: impl Fn(&Row, R) -> Result<T, PriceError>,
+    ) -> Result<Vec<Placed<T>>, PriceError> {
+        let mut placed = Vec::with_capacity(rows.len());
+        for (at, row) in (1..).zip(rows) {
+            let place = Place::at(self.file, self.text, Some(row.span().start));
+            let inner = row.into_inner();
+            let row = match id(&inner) {
+                Some(id) => Row::of_id(place, section, id.clone(), self.zone, &mut self.ids)?,
+                None => Row::numbered(place, section, at, self.zone),
+            };
+            if at > ENTRIES_MAX {
+                return Err(
+                    row.keys(format!("is one too many: a section takes {ENTRIES_MAX} entries; use patterns"))
+                );
+            }
+            let item = read(&row, inner)?;
+            placed.push(Placed { row, item });
+        }
+        Ok(placed)
     }
 }

@@ -1,14 +1,14 @@
 //! What nobody held, at its price: the platform keeps its cost, so that all statements together are the whole fleet.
 
-use super::{LinePrice, price_at};
+use super::{LinePrice, Rules};
 use crate::money::{Amount, Currency, Exact};
-use crate::price::PriceBook;
 use crate::usage::DeviceTotal;
 use schema::units::NanoGpuHours;
 use std::collections::BTreeMap;
 
 /// Why nobody held it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum PlatformKind {
     /// Nobody asked for it.
     Free,
@@ -46,7 +46,7 @@ impl PlatformKind {
 }
 
 /// A line of the platform's own statement.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct PlatformLine {
     /// Position on the statement from 1: `P1`.
     pub number: u32,
@@ -65,10 +65,10 @@ pub struct PlatformLine {
 }
 
 /// The platform's lines: by model, kind and price, without those of no time.
-pub(super) fn lines(devices: &[DeviceTotal], prices: &PriceBook, currency: &Currency) -> Vec<PlatformLine> {
+pub(super) fn lines(devices: &[DeviceTotal], rules: Rules<'_>, currency: &Currency) -> Vec<PlatformLine> {
     let mut sums: BTreeMap<(&str, PlatformKind, LinePrice), NanoGpuHours> = BTreeMap::new();
     for device in devices {
-        let price = price_at(prices, &device.model, device.segment.start_ms);
+        let price = rules.own_price(device);
         for kind in PlatformKind::ALL {
             let sum = sums.entry((&device.model, kind, price.clone())).or_default();
             *sum = *sum + kind.of(device);
@@ -77,7 +77,7 @@ pub(super) fn lines(devices: &[DeviceTotal], prices: &PriceBook, currency: &Curr
     let some = sums.into_iter().filter(|(_, quantity)| *quantity != NanoGpuHours(0));
     some.zip(1..)
         .map(|(((model, kind, price), quantity), number)| {
-            let exact = price.cost_of(quantity);
+            let exact = price.unit().map(|unit| Exact::of(quantity, unit));
             let amount = exact.map(|exact| exact.round_half_even(currency));
             PlatformLine { number, model: model.into(), kind, price, quantity, exact, amount }
         })

@@ -68,7 +68,7 @@ impl FleetPart {
 impl Fleet {
     /// From the statements and the devices they must add up to.
     pub(super) fn of(tenants: &[Statement], platform: &PlatformStatement, devices: &[DeviceTotal]) -> Self {
-        let usage = |line: &Line| (line.held, line.amount);
+        let usage = |line: &Line| (line.sums.held, line.amount);
         let mut parts: Vec<FleetPart> =
             tenants.iter().map(|s| FleetPart::of(s.tenant.id.as_str(), s.lines.iter().map(usage))).collect();
         parts.push(FleetPart::of(TenantId::UNATTRIBUTED, platform.unattributed.iter().map(usage)));

@@ -1,8 +1,9 @@
 //! What a tenant's money went into: busy time, time held and not busy, and time whose use is unknown.
 
-use crate::money::{Amount, Exact};
+use crate::money::Amount;
 use crate::rating::Line;
-use crate::wide::apportion;
+use crate::wide::{apportion, mul_div};
+use schema::units::NanoGpuHours;
 
 /// A posted total in three parts that sum to it exactly.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -19,14 +20,20 @@ impl WhereItWent {
     /// Cuts a posted total by the exact cost of each part; the odd unit goes to the largest remainder, ties to busy
     /// before not busy before unknown.
     pub fn of(lines: &[Line], total: Amount) -> Self {
-        let sum = |part: fn(&Line) -> schema::units::NanoGpuHours| -> u128 {
-            let exact: Exact = lines.iter().filter_map(|l| l.key.price.cost_of(part(l))).sum();
-            u128::try_from(exact.0).expect("held time and prices are not negative")
-        };
+        let sum = |part: fn(&Line) -> NanoGpuHours| lines.iter().map(|line| cost_of(line, part(line))).sum();
         let weights = [sum(Line::busy_held), sum(Line::not_busy_held), sum(Line::unknown_held)];
         let whole = u128::try_from(total.0).expect("usage is not negative");
         let parts = apportion(whole, &weights);
         let amount = |i: usize| Amount(i64::try_from(parts[i]).expect("a part is no more than the total"));
         Self { busy: amount(0), not_busy: amount(1), unknown: amount(2) }
+    }
+}
+
+/// The part of a line's exact cost that falls to a part of its held time.
+fn cost_of(line: &Line, part: NanoGpuHours) -> u128 {
+    let whole = |value: i128| u128::try_from(value).expect("held time and prices are not negative");
+    match (line.exact, whole(line.sums.held.0.into())) {
+        (None, _) | (_, 0) => 0,
+        (Some(exact), held) => mul_div(whole(exact.0), whole(part.0.into()), held).0,
     }
 }

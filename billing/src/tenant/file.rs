@@ -1,7 +1,7 @@
 //! Reading `tenants.toml`: shape first, then the tree, then pools and rules.
 
 use super::master::History;
-use super::{Rule, TenantError, TenantId};
+use super::{Pool, Rule, TenantError, TenantId};
 use crate::instant;
 use crate::place::Place;
 use chrono_tz::Tz;
@@ -25,12 +25,11 @@ struct File {
     rule: Vec<Spanned<rules::Row>>,
 }
 
-/// The tenants by id, and the rules in order.
-pub(super) fn read(
-    file: &str,
-    text: &str,
-    zone: Tz,
-) -> Result<(BTreeMap<TenantId, History>, Vec<Rule>), TenantError> {
+/// What the file declares: tenants by id, rules in order, pools by name.
+type Declared = (BTreeMap<TenantId, History>, Vec<Rule>, Vec<Pool>);
+
+/// The tenants by id, the rules in order, and the pools by name.
+pub(super) fn read(file: &str, text: &str, zone: Tz) -> Result<Declared, TenantError> {
     let parsed: File = toml::from_str(text).map_err(|error| TenantError::Toml {
         place: Place::at(file, text, error.span().map(|s| s.start)),
         message: error.message().to_string(),
@@ -45,7 +44,7 @@ pub(super) fn read(
         let place = place_of(row.span().start);
         rules.push(rules::read(&place, at + 1, row.into_inner(), zone, &tenants, &pools)?);
     }
-    Ok((tenants, rules))
+    Ok((tenants, rules, pools.into_values().collect()))
 }
 
 fn own_id(place: &Place, key: &'static str, text: &str) -> Result<TenantId, TenantError> {

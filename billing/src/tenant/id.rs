@@ -49,6 +49,11 @@ impl TenantId {
         Self(Self::UNATTRIBUTED.into())
     }
 
+    /// The reserved name of the platform itself.
+    pub fn platform() -> Self {
+        Self(Self::PLATFORM.into())
+    }
+
     /// Whether the name is reserved.
     pub fn is_reserved(&self) -> bool {
         Self::RESERVED.contains(&self.0.as_str())

@@ -105,6 +105,11 @@ impl History {
         self.rows[0].1.ends_ms
     }
 
+    /// Instants at which it gets another parent, or none.
+    pub fn moves_ms(&self) -> impl Iterator<Item = i64> {
+        self.rows.windows(2).filter(|two| two[0].1.parent != two[1].1.parent).map(|two| two[1].0)
+    }
+
     pub fn place(&self) -> &Place {
         &self.place
     }

@@ -7,7 +7,7 @@
 use billing::money::Currency;
 use billing::period::{Period, parse_zone};
 use billing::price::PriceBook;
-use billing::rating::{Owners, rate};
+use billing::rating::{Owners, Rules, rate};
 use billing::statement::{Bill, Context, Mode, Status, Version, prepare};
 use billing::tenant::Tenants;
 use billing::usage::{DeviceTotal, UsageTotal};
@@ -133,6 +133,7 @@ pub fn used(
         observed_ms: natural_h * HOUR_MS,
         held: NanoGpuHours(held),
         busy: NanoGpuHours(busy),
+        most: NanoGpuHours(held.max(busy)),
         unknown: NanoGpuHours(unknown),
         energy_mj: natural_h * 720_000_000,
         memory_byte_ms: 0,
@@ -224,6 +225,7 @@ pub fn context(mode: Mode) -> Context {
 pub fn bill(mode: Mode) -> Bill {
     let currency = Currency::parse("USD").expect("a currency");
     let (usage, devices, tenants) = (usage(), devices(), tenants());
-    let rated = rate(&usage, &devices, &owners(), &tenants, &prices(), &currency).expect("rates");
+    let rated = rate(&usage, &devices, &owners(), Rules { tenants: &tenants, prices: &prices() }, &currency)
+        .expect("rates");
     prepare(&context(mode), &rated, &devices, &tenants)
 }

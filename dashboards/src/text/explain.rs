@@ -59,10 +59,10 @@ fn quantity(explained: &Explained) -> String {
     let line = &explained.line;
     format!(
         "Quantity: {} {} x share {} = {} GPU-hours ({} busy, {} held, not busy, {} use unknown); {}% observed; {}.",
-        words::hours(line.natural_ms),
+        words::hours(line.sums.natural_ms),
         words::natural_unit(line.key.sharing),
         line.key.share,
-        line.held,
+        line.sums.held,
         words::gpu_hours_short(line.busy_held()),
         words::gpu_hours_short(line.not_busy_held()),
         words::gpu_hours_short(line.unknown_held()),
@@ -79,11 +79,14 @@ pub(crate) fn price(explained: &Explained, statement: &Statement) -> String {
         Some(entry) => format!(
             "Price: {} {} a GPU-hour, entry {:?} for {:?}, from {} {}, prices v{}.",
             statement.currency.code(),
-            entry.per_gpu_hour,
+            entry.first_price(),
             entry.id,
             entry.model,
-            date(entry.from_ms),
-            entry.to_ms.map_or_else(|| "until further notice".into(), |to_ms| format!("to {}", date(to_ms))),
+            date(entry.span.from_ms),
+            entry
+                .span
+                .to_ms
+                .map_or_else(|| "until further notice".into(), |to_ms| format!("to {}", date(to_ms))),
             statement.context.prices.number,
         ),
         None => {
@@ -105,7 +108,7 @@ pub(crate) fn sum_of_hours(explained: &Explained) -> String {
     } else {
         format!(
             "{} device-hours sum to {sum} GPU-hours and the line has {}: its hours were closed again since; make the statement again.",
-            explained.hours_count, explained.line.held
+            explained.hours_count, explained.line.sums.held
         )
     }
 }

@@ -3,7 +3,7 @@
 use super::{Global, Outcome, load_and_open};
 use crate::api::statements::{Format, render, render_platform};
 use crate::config::Loaded;
-use crate::jobs::close::close_dirty;
+use crate::jobs::settle::settle;
 use crate::open::Opened;
 use crate::report::{bill, of_tenant};
 use anyhow::Context;
@@ -47,8 +47,7 @@ pub async fn run(options: Options, global: &Global) -> anyhow::Result<Outcome> {
 
 async fn write(options: &Options, config: &Loaded, opened: &Opened) -> anyhow::Result<Outcome> {
     let period = Period::parse(&options.period, config.zone).map_err(crate::report::ReportError::from)?;
-    // A service that runs has closed what it has; where none runs, the hours with news are closed here.
-    close_dirty(&opened.store.closer(), &config.cuts(), crate::clock::now_ms(), 0).await?;
+    settle(&opened.store, config, period.window()).await?;
     let bill = bill(&opened.store.reader(), config, &period).await?;
     let unpriced = match (&options.tenant, &options.output) {
         (Some(tenant), output) => {

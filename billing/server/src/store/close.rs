@@ -3,7 +3,7 @@
 //! Everything here is deterministic and safe to run twice or by two services at once: each run appends under a revision of its
 //! own, and the greatest published one counts.
 
-use super::{Doing, StoreError, Writer};
+use super::{Doing, Partition, StoreError, Writer};
 use clickhouse::{Client, Row};
 use schema::sql;
 use schema::window::Window;
@@ -49,12 +49,6 @@ struct PointerRow {
     usage_rows: u64,
     device_rows: u64,
     contested: u64,
-}
-
-#[derive(Row, Deserialize)]
-struct Partition {
-    table: String,
-    partition_id: String,
 }
 
 /// What a close did.
@@ -193,16 +187,7 @@ impl Closer {
             .fetch_all()
             .await
             .doing("find superseded revisions")?;
-        for partition in &partitions {
-            self.client
-                .query_raw("ALTER TABLE {table:Identifier} DROP PARTITION ID {partition:String}")
-                .param("table", &partition.table)
-                .param("partition", &partition.partition_id)
-                .execute()
-                .await
-                .doing("drop a superseded revision")?;
-        }
-        Ok(partitions.len())
+        super::drop_partitions(&self.client, &partitions).await
     }
 }
 

@@ -3,26 +3,17 @@
 use super::totals::UsageFound;
 use super::{Doing, Reader, StoreError};
 use billing::explain::SliceRow;
-use billing::rating::{LineKey, Owners};
+use billing::rating::LineKey;
 use billing::usage::UsageTotal;
 use clickhouse::Row;
 use schema::id::WorkloadId;
-use schema::owner::{Owner, OwnerKind};
 use schema::sql;
 use schema::window::Window;
 use serde::Deserialize;
-use std::collections::{BTreeSet, HashMap};
+use std::collections::BTreeSet;
 
 /// The most slices that are read for one line.
 const SLICES_MAX: u32 = 100_000;
-
-#[derive(Row, Deserialize)]
-struct OwnerFound {
-    workload: u128,
-    owner_kind: u8,
-    owner_attributes: HashMap<String, String>,
-    owner_evidence: String,
-}
 
 #[derive(Row, Deserialize)]
 struct SliceFound {
@@ -55,29 +46,6 @@ impl From<SliceFound> for SliceRow {
 }
 
 impl Reader {
-    /// Owners of the workloads that used anything in `window`.
-    ///
-    /// # Errors
-    /// ClickHouse refuses or can't be reached.
-    pub async fn owners(&self, window: Window) -> Result<Owners, StoreError> {
-        let rows: Vec<OwnerFound> = self
-            .query(sql::OWNERS)
-            .param("start_ms", window.start_ms)
-            .param("end_ms", window.end_ms)
-            .fetch_all()
-            .await
-            .doing("read owners")?;
-        let owner = |row: OwnerFound| {
-            let owner = Owner {
-                kind: OwnerKind::try_from(i32::from(row.owner_kind)).unwrap_or(OwnerKind::Unspecified),
-                attributes: row.owner_attributes.into_iter().collect(),
-                evidence: row.owner_evidence,
-            };
-            (WorkloadId(row.workload), owner)
-        };
-        Ok(rows.into_iter().map(owner).collect())
-    }
-
     /// The device-hours that may be in a line: everything that is like it, of all tenants.
     ///
     /// # Errors

@@ -31,9 +31,11 @@ pub(super) struct UsageFound {
     natural: i64,
     held: i64,
     busy: i64,
+    most: i64,
     unknown: i64,
     energy: i64,
     memory: u128,
+    pub(super) last_ms: i64,
 }
 
 impl From<UsageFound> for UsageTotal {
@@ -56,6 +58,7 @@ impl From<UsageFound> for UsageTotal {
             observed_ms: if row.unwatched { 0 } else { row.natural },
             held: NanoGpuHours(row.held),
             busy: NanoGpuHours(row.busy),
+            most: NanoGpuHours(row.most),
             unknown: NanoGpuHours(row.unknown),
             energy_mj: row.energy,
             memory_byte_ms: row.memory,
@@ -64,7 +67,7 @@ impl From<UsageFound> for UsageTotal {
 }
 
 #[derive(Row, Deserialize)]
-struct DeviceFound {
+pub(super) struct DeviceFound {
     from_ms: i64,
     to_ms: i64,
     cluster_name: String,
@@ -184,7 +187,7 @@ impl Reader {
 }
 
 /// The window's ends with every change instant inside it, ascending: no price changes between two of them.
-fn edges(window: Window, changes_ms: &[i64]) -> Vec<i64> {
+pub(super) fn edges(window: Window, changes_ms: &[i64]) -> Vec<i64> {
     let pieces = window.cut_at(changes_ms);
     pieces.iter().map(|w| w.start_ms).chain([window.end_ms]).collect()
 }

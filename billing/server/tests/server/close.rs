@@ -115,12 +115,19 @@ async fn what_only_a_scheduler_saw_is_a_line_of_its_own_and_unobserved() {
     let tenants = billing::tenant::Tenants::empty();
     let owners = store.reader().owners(Window::hour_of(HOUR)).await.expect("owners");
     let usd = billing::money::Currency::parse("USD").expect("a currency");
-    let rated = billing::rating::rate(&usage, &devices, &owners, &tenants, &prices, &usd).expect("rates");
+    let rated = billing::rating::rate(
+        &usage,
+        &devices,
+        &owners,
+        billing::rating::Rules { tenants: &tenants, prices: &prices },
+        &usd,
+    )
+    .expect("rates");
     let [tenant] = &rated.tenants.values().collect::<Vec<_>>()[..] else { panic!("one tenant") };
     let lines: Vec<_> = tenant
         .lines
         .iter()
-        .map(|l| (l.natural_ms / 60_000, l.observed_percent(), billing::words::line_quality(&l.key)))
+        .map(|l| (l.sums.natural_ms / 60_000, l.observed_percent(), billing::words::line_quality(&l.key)))
         .collect();
     let quality = |text: &str| text.to_string();
     assert_eq!(lines, [(40, 100, quality("measured")), (20, 0, quality("measured (scheduler record)"))]);
