@@ -1,6 +1,6 @@
 //! A production cluster's 8,152 pods that asked for whole GPUs and fractions, as history: `slicemeter import allocations`, the
-//! real engine and hour close, `slicemeter report`. GPU-hours must be what the CSV itself sums to, in all and per QoS class, and
-//! a second import must add nothing.
+//! real engine and hour close, `slicemeter report`. GPU-hours must be what the CSV itself sums to, in all and per QoS class, each
+//! at its own price, and a second import must add nothing.
 
 use anyhow::{Context, Result, ensure};
 use harness::figures::{Figures, Target};
@@ -74,8 +74,11 @@ fn bill(service: &Service) -> Result<Value> {
 
 fn judge(figures: &mut Figures, bill: &Value) -> Result<()> {
     figures.add(SECTION, "gpu_hours", total(bill)?, "GPU-h", Target::Within(GPU_HOURS, ROUNDING));
-    for (class, tenant, hours, _) in CLASSES {
+    for (class, tenant, hours, price) in CLASSES {
         let totals = totals_of(bill, tenant)?;
+        let paid = decimal(&totals["amount"])? / decimal(&totals["gpu_hours"])?;
+        // Lines are rounded to cents, each once.
+        figures.add(SECTION, &format!("price_{tenant}"), paid, "USD/GPU-h", Target::Within(price, 0.0005));
         let figure = format!("gpu_hours_{tenant}");
         figures.add(
             SECTION,
@@ -124,7 +127,16 @@ fn tenants() -> String {
     text
 }
 
+/// One model, a price for each class.
 fn prices() -> String {
-    "[[price]]\nid = \"openb\"\nmodel = \"openb GPU\"\nper_gpu_hour = \"2.00\"\nfrom = \"2020-01-01\"\n"
-        .into()
+    let mut text = String::new();
+    for (class, tenant, _, price) in CLASSES {
+        writeln!(
+            text,
+            "[[price]]\nid = \"openb-{tenant}\"\nmodel = \"openb GPU\"\nqos = \"{class}\"\n\
+             per_gpu_hour = \"{price:.2}\"\nfrom = \"2020-01-01\""
+        )
+        .expect("a string takes what is written");
+    }
+    text
 }

@@ -78,9 +78,9 @@ fn row(cells: &Cells<'_>, kind: OwnerKind, line: u64, options: &Options) -> Resu
     let missing = || RowError::Missing { column: Field::Job.to_string() };
     let job = cells.text(&Field::Job)?.ok_or_else(missing)?;
     let nodes = match cells.of(&Field::Node)? {
-        Some((column, text)) => hostlist::expand(text)
-            .ok_or_else(|| RowError::Nodes { column: column.into(), text: text.into() })?,
-        None => Vec::new(),
+        Some((_, text)) if hostlist::expand(text).is_some() => text.to_owned(),
+        Some((column, text)) => return Err(RowError::Nodes { column: column.into(), text: text.into() }),
+        None => String::new(),
     };
     let submit_ms = cells.time(&Field::Submit, options)?;
     Ok(Entry {

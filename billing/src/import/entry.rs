@@ -80,7 +80,7 @@ pub(super) struct Entry {
     pub end_ms: Option<i64>,
     pub suspended_ms: i64,
     pub owner: Owner,
-    pub nodes: Vec<String>,
+    pub nodes: String,
     pub parts: Vec<Part>,
 }
 

@@ -164,17 +164,31 @@ fn is_new(run: &Run, others: Option<&Vec<Counted>>) -> Result<bool, Refusal> {
 /// What collectors answer for.
 struct Live<'a> {
     by_device: HashMap<(&'a str, &'a str), &'a KnownDevice>,
-    by_cluster: HashMap<&'a str, Vec<&'a KnownDevice>>,
+    clusters: HashMap<&'a str, Metered<'a>>,
+}
+
+/// The metered devices of one cluster.
+struct Metered<'a> {
+    /// When the first of them was seen: most history lies before.
+    first_ms: i64,
+    devices: Vec<&'a KnownDevice>,
+    /// By the short name of the node.
+    by_node: HashMap<&'a str, Vec<&'a KnownDevice>>,
 }
 
 impl<'a> Live<'a> {
     fn of(devices: &'a [KnownDevice]) -> Self {
         let by_device = devices.iter().map(|d| ((d.cluster.as_str(), d.device.as_str()), d)).collect();
-        let mut by_cluster: HashMap<&str, Vec<&KnownDevice>> = HashMap::new();
-        for device in devices.iter().filter(|d| d.metered.is_some()) {
-            by_cluster.entry(&device.cluster).or_default().push(device);
+        let mut clusters: HashMap<&str, Metered> = HashMap::new();
+        for device in devices {
+            let Some(metered) = device.metered else { continue };
+            let none = || Metered { first_ms: i64::MAX, devices: Vec::new(), by_node: HashMap::new() };
+            let cluster = clusters.entry(&device.cluster).or_insert_with(none);
+            cluster.first_ms = cluster.first_ms.min(metered.start_ms);
+            cluster.devices.push(device);
+            cluster.by_node.entry(short_name(&device.node)).or_default().push(device);
         }
-        Self { by_device, by_cluster }
+        Self { by_device, clusters }
     }
 
     /// Refuses time that is metered: of the device where one is named, of the nodes where they are, else of the cluster,
@@ -194,10 +208,16 @@ impl<'a> Live<'a> {
             let known = known.filter(serves).ok_or_else(not_in_service)?;
             return overlap(known, run, || format!("device {device}"));
         }
-        for device in self.by_cluster.get(cluster).into_iter().flatten() {
-            if run.nodes.is_empty() {
-                overlap(device, run, || format!("cluster {cluster}"))?;
-            } else if run.nodes.iter().any(|node| same_node(node, &device.node)) {
+        let Some(metered) = self.clusters.get(cluster).filter(|m| m.first_ms < run.end_ms) else {
+            return Ok(());
+        };
+        let nodes = run.node_names();
+        if nodes.is_empty() {
+            return metered.devices.iter().try_for_each(|d| overlap(d, run, || format!("cluster {cluster}")));
+        }
+        for node in &nodes {
+            let on_it = metered.by_node.get(short_name(node)).into_iter().flatten();
+            for device in on_it.filter(|d| same_node(node, &d.node)) {
                 overlap(device, run, || format!("node {}", device.node))?;
             }
         }
@@ -216,9 +236,12 @@ fn overlap(device: &KnownDevice, run: &Run, what: impl Fn() -> String) -> Result
 
 /// Slurm has short names where a collector may have the whole one.
 fn same_node(a: &str, b: &str) -> bool {
-    let short = |name: &str| name.split_once('.').is_none();
-    let head = |name: &'_ str| name.split_once('.').map_or(name.len(), |(head, _)| head.len());
-    a == b || ((short(a) || short(b)) && a[..head(a)] == b[..head(b)])
+    let is_short = |name: &str| short_name(name).len() == name.len();
+    a == b || ((is_short(a) || is_short(b)) && short_name(a) == short_name(b))
+}
+
+fn short_name(node: &str) -> &str {
+    node.split_once('.').map_or(node, |(short, _)| short)
 }
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
 //! A run: some GPUs, or equal shares of some, from a start to an end, and whose they were.
 
+use schema::hostlist;
 use schema::owner::Owner;
 use schema::share::Share;
 use schema::units::{HOUR_MS, NANO_PER_GPU_HOUR, NanoGpuHours};
@@ -39,8 +40,9 @@ pub struct Run {
     pub gpus: u32,
     /// How much of a GPU each of them is.
     pub share: Share,
-    /// Nodes, where the record names them.
-    pub nodes: Vec<String>,
+    /// Nodes as a host list, `node[1-2]`, or empty. A list that can be read: it isn't kept expanded, because one may stand for
+    /// thousands.
+    pub nodes: String,
     /// NVML UUID of the one device, where the record names it.
     pub device: Option<String>,
 }
@@ -57,6 +59,16 @@ impl Run {
             Some(device) => device.clone(),
             None => format!("virtual:{}:{}", self.key.cluster, self.model),
         }
+    }
+
+    /// Names of its nodes.
+    pub fn node_names(&self) -> Vec<String> {
+        hostlist::expand(&self.nodes).unwrap_or_default()
+    }
+
+    /// The only or first node; empty where the record names none.
+    pub fn node(&self) -> String {
+        self.node_names().into_iter().next().unwrap_or_default()
     }
 
     /// How the GPUs were divided.
@@ -92,7 +104,7 @@ impl Run {
         for number in [self.gpus, self.share.num, self.share.den] {
             hash.update(number.to_be_bytes());
         }
-        let texts = [&self.model, &self.profile].into_iter().chain(&self.device).chain(&self.nodes);
+        let texts = [&self.model, &self.profile, &self.nodes].into_iter().chain(&self.device);
         for text in texts {
             hash.update((text.len() as u64).to_be_bytes());
             hash.update(text.as_bytes());

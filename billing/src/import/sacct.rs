@@ -84,9 +84,11 @@ impl Record {
         // A job that runs has no end yet; what stands there is its limit.
         let runs = self.states.iter().any(|s| ["RUNNING", "SUSPENDED", "CONFIGURING"].contains(&s.as_str()));
         let nodes = match said(&self.nodes) {
-            Some(list) => hostlist::expand(list)
-                .ok_or_else(|| RowError::Nodes { column: "NodeList".into(), text: list.into() })?,
-            None => Vec::new(),
+            Some(list) if hostlist::expand(list).is_some() => list.to_owned(),
+            Some(list) => {
+                return Err(RowError::Nodes { column: "NodeList".into(), text: list.into() });
+            }
+            None => String::new(),
         };
         Ok(Entry {
             cluster: said(&self.cluster).map(str::to_owned),

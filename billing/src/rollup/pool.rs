@@ -15,7 +15,7 @@ pub fn close_pools(hour: Window, runs: &[Run], cuts_ms: &[i64]) -> (Vec<HourRow>
     for run in runs.iter().filter(|run| run.device.is_none()) {
         for segment in hour.cut_at(cuts_ms) {
             let Some(piece) = segment.intersect(&run.window()) else { continue };
-            let (key, node) = (usage_key(run), run.nodes.first().cloned().unwrap_or_default());
+            let (key, node) = (usage_key(run), run.node());
             let held = run.held_until(piece.end_ms) - run.held_until(piece.start_ms);
             let id = (run.key.cluster.clone(), run.place(), segment.start_ms, node.clone(), key.clone());
             let row = usage.entry(id).or_insert_with(|| HourRow {

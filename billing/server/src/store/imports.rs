@@ -201,7 +201,7 @@ fn run_row(run: &Run, line: u64, import: u128) -> RunRow {
         end_ms: run.end_ms,
         device: run.place(),
         pool: run.device.is_none(),
-        node: run.nodes.first().cloned().unwrap_or_default(),
+        node: run.node(),
         model: run.model.clone(),
         profile: run.profile.clone(),
         sharing: u8::try_from(run.sharing() as i32).expect("the wire's values are small"),
@@ -219,7 +219,7 @@ fn owner_row(run: &Run) -> OwnerRow {
         kind: u8::try_from(run.owner.kind as i32).expect("the wire's values are small"),
         attributes: run.owner.attributes.clone().into_iter().collect(),
         cluster: run.key.cluster.clone(),
-        node: run.nodes.first().cloned().unwrap_or_default(),
+        node: run.node(),
         evidence: run.owner.evidence.clone(),
     }
 }

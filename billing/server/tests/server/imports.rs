@@ -40,7 +40,7 @@ fn run(job: u32, start_ms: i64, end_ms: i64, gpus: u32, share: (u32, u32), devic
         profile: if share == (3, 7) { "3g.40gb".into() } else { String::new() },
         gpus,
         share: Share::new(share.0, share.1),
-        nodes: Vec::new(),
+        nodes: String::new(),
         device: device.map(str::to_owned),
     }
 }

@@ -24,7 +24,7 @@ fn run(job: &str, from_h: i64, to_h: i64) -> Run {
         profile: String::new(),
         gpus: 1,
         share: Share::WHOLE,
-        nodes: Vec::new(),
+        nodes: String::new(),
         device: None,
     }
 }
@@ -100,10 +100,7 @@ fn a_job_of_two_types_is_taken_whole_or_not_at_all() {
 #[test]
 fn what_is_metered_live_is_refused_by_device_by_node_and_by_cluster() {
     let devices = [device("n1.example.org", "GPU-1", Some((10, 20))), device("n2", "GPU-2", None)];
-    let on = |nodes: &[&str], from_h, to_h| {
-        let nodes = nodes.iter().map(|n| n.to_string()).collect();
-        Run { nodes, ..run("7", from_h, to_h) }
-    };
+    let on = |nodes: &[&str], from_h, to_h| Run { nodes: nodes.join(","), ..run("7", from_h, to_h) };
     let named = |uuid: &str, from_h, to_h| Run { device: Some(uuid.into()), ..run("7", from_h, to_h) };
     let refusal =
         |run: Run| plan(vec![row(2, run)], &[], &devices).refused.pop().map(|(_, why)| why.to_string());

@@ -89,7 +89,7 @@ fn json_of_every_shape_gives_the_run_that_text_gives() {
         assert_eq!(told(json, &options()), want, "{json}");
         let rows = read(json, &options()).expect("sacct's");
         let Read::Runs(runs) = &rows[0].read else { panic!("{rows:?}") };
-        assert_eq!(runs[0].nodes, ["node1", "node2"]);
+        assert_eq!(runs[0].node_names(), ["node1", "node2"]);
         let shown: Vec<String> = runs[0].owner.attributes.iter().map(|(k, v)| format!("{k}={v}")).collect();
         assert_eq!(
             shown.join(" "),
