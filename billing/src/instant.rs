@@ -31,23 +31,34 @@ pub enum InstantError {
 /// # Errors
 /// Anything else, in words that name the remedy.
 pub fn parse(text: &str, zone: Tz) -> Result<i64, InstantError> {
-    let at_ms = if let Ok(date) = NaiveDate::parse_from_str(text, "%Y-%m-%d") {
-        start_of_day_ms(date, zone)
-    } else if let Ok(instant) = DateTime::parse_from_rfc3339(text) {
-        instant.timestamp_millis()
-    } else {
-        let local = ["%Y-%m-%dT%H:%M", "%Y-%m-%dT%H:%M:%S", "%Y-%m-%d %H:%M", "%Y-%m-%d %H:%M:%S"]
-            .iter()
-            .find_map(|form| NaiveDateTime::parse_from_str(text, form).ok())
-            .ok_or_else(|| InstantError::NotADate(text.into()))?;
-        let only = zone.from_local_datetime(&local).single();
-        only.ok_or_else(|| InstantError::ClockChange { text: text.into(), zone })?.timestamp_millis()
-    };
+    let at_ms = parse_any(text, zone)?;
     // Raw windows are cut there and so never straddle a change.
     if at_ms % QUARTER_MS != 0 {
         return Err(InstantError::NotAQuarterHour(text.into()));
     }
     Ok(at_ms)
+}
+
+/// The same at any millisecond; what is finer is cut off.
+///
+/// # Errors
+/// Anything else, in words that name the remedy.
+pub fn parse_any(text: &str, zone: Tz) -> Result<i64, InstantError> {
+    if let Ok(date) = NaiveDate::parse_from_str(text, "%Y-%m-%d") {
+        return Ok(start_of_day_ms(date, zone));
+    }
+    // RFC 3339 wants seconds; people leave them out.
+    let offset =
+        DateTime::parse_from_rfc3339(text).or_else(|_| DateTime::parse_from_str(text, "%Y-%m-%dT%H:%M%#z"));
+    if let Ok(instant) = offset {
+        return Ok(instant.timestamp_millis());
+    }
+    let local = ["%Y-%m-%dT%H:%M", "%Y-%m-%dT%H:%M:%S%.f", "%Y-%m-%d %H:%M", "%Y-%m-%d %H:%M:%S%.f"]
+        .iter()
+        .find_map(|form| NaiveDateTime::parse_from_str(text, form).ok())
+        .ok_or_else(|| InstantError::NotADate(text.into()))?;
+    let only = zone.from_local_datetime(&local).single();
+    Ok(only.ok_or_else(|| InstantError::ClockChange { text: text.into(), zone })?.timestamp_millis())
 }
 
 /// The first instant of a local day. Where a clock change skips midnight, that is the first instant after the gap;
@@ -102,6 +113,7 @@ mod tests {
             ("2026-09-16T06:15", Ok("2026-09-16T04:15:00+00:00")),
             ("2026-09-16 06:15:00", Ok("2026-09-16T04:15:00+00:00")),
             ("2026-09-16T06:00:00Z", Ok("2026-09-16T06:00:00+00:00")),
+            ("2026-09-16T06:00Z", Ok("2026-09-16T06:00:00+00:00")),
             ("2026-10-25T02:30:00+01:00", Ok("2026-10-25T01:30:00+00:00")),
             ("2026-10-25T02:30", Err("write it with an offset")),
             ("2026-03-29T02:30", Err("write it with an offset")),

@@ -1,9 +1,12 @@
 //! The arithmetic of a bill: usage and capacity in, statements out. No async, no clock, no float, no IO.
 //!
-//! Modules in the order that money flows: raw slices are rolled up to hours, a period says which hours, the price book
+//! Modules in the order that money flows: raw slices and a scheduler's history
+//! are rolled up to hours, a period says which hours, the price book
 //! and the tenants say what and whose, rating makes lines, a statement reports them, export writes them.
 
 pub mod usage;
+
+pub mod import;
 
 pub mod rollup;
 

@@ -17,6 +17,7 @@
 //!    remainder among parts that have one, ties to the later part.
 //! 4. Ghost use is no workload: it holds nothing, and its memory and energy stay unattributed.
 
+use crate::import::Run;
 use schema::id::{Incarnation, WorkloadId};
 use schema::share::Share;
 use schema::units::NanoGpuHours;
@@ -26,6 +27,9 @@ use schema::wire::Batch;
 mod choose;
 mod gather;
 mod ledger;
+mod pool;
+
+pub use pool::close_pools;
 
 /// A batch as ingest stored it.
 #[derive(Debug, Clone, PartialEq)]
@@ -134,6 +138,17 @@ type DeviceKey = (String, String);
 /// change instants. Each device of the inventory gets a row for every segment in which it is in service, also if
 /// nothing came from it. Identities of 16 bytes and positions that exist are ingest's business: rows without are left out.
 pub fn close_hour(hour: Window, batches: &[Received], inventory: &[InService], cuts_ms: &[i64]) -> HourClose {
+    close_hour_with_history(hour, batches, &[], inventory, cuts_ms)
+}
+
+/// The same where a scheduler's history names devices of the inventory; runs that name none are of pools ([`close_pools`]).
+pub fn close_hour_with_history(
+    hour: Window,
+    batches: &[Received],
+    history: &[Run],
+    inventory: &[InService],
+    cuts_ms: &[i64],
+) -> HourClose {
     let (chosen, conflicts) = choose::batches(batches);
     let refused = choose::refused_collectors(hour, &chosen);
     let mut close = HourClose { usage: Vec::new(), devices: Vec::new(), conflicts };
@@ -144,7 +159,8 @@ pub fn close_hour(hour: Window, batches: &[Received], inventory: &[InService], c
         let lost: &[Incarnation] = refused.get(&name).map_or(&[], Vec::as_slice);
         for segment in hour.cut_at(cuts_ms) {
             let Some(span) = segment.intersect(&device.window) else { continue };
-            let gathered = gather::segment(device, segment, &chosen, lost);
+            let mut gathered = gather::segment(device, segment, &chosen, lost);
+            gathered.take_history(device, segment, history);
             let (row, usage) = ledger::close(device, segment, span, gathered, !lost.is_empty());
             close.devices.push(row);
             close.usage.extend(usage);

@@ -14,7 +14,6 @@ mod environ;
 mod files;
 mod gres;
 mod holds;
-mod hostlist;
 mod job;
 mod lookup;
 mod node;

@@ -1,9 +1,10 @@
--- The ledger of one or several whole hours: the shared head of close_usage.sql and close_device.sql, which append its two
--- halves. docs/decisions/0001-hour-close.md is the rule; billing::rollup is the same rule in plain Rust.
+-- The ledger of one or several whole hours, after imported_pieces.sql: the shared head of close_usage.sql and close_device.sql,
+-- which append its two halves. docs/decisions/0001-hour-close.md is the rule; billing::rollup is the same rule in plain Rust.
 --
 -- Parameters: hours (starts, Unix seconds), segment_starts and segment_ends (the hours cut at every cut instant, ascending,
--- Unix milliseconds), revision. Device time is in units of 1e-27 GPU-hours in Int256 until it is apportioned.
-WITH
+-- Unix milliseconds), revision, allocated (the quality of a scheduler's record). Device time is in units of 1e-27 GPU-hours in
+-- Int256 until it is apportioned.
+,
 -- The same (cluster, node, incarnation, sequence) with two contents: the smaller hash counts, these don't.
 losing_batches AS
 (
@@ -143,6 +144,18 @@ slices AS
       AND (cluster, node, incarnation, sequence, batch_hash) NOT IN losing_batches
       AND (hour, cluster, device, incarnation) NOT IN losing_reporters
 ),
+-- What a scheduler's history held of devices before they were metered: it counts as observed, as a gap does that a scheduler's
+-- record covers. Rounded up, so that it is never less than what the workloads below hold of it.
+history AS
+(
+    SELECT cluster, device, segment_start_ms,
+        sum(intDiv(
+            toInt256(piece_natural_ms) * share_num * toInt256('1000000000000000000000000000') + toInt256(share_den) * 3600000 - 1,
+            toInt256(share_den) * 3600000)) AS recorded
+    FROM pieces
+    WHERE NOT is_pool
+    GROUP BY cluster, device, segment_start_ms
+),
 -- What each workload held and used, per key of the ledger; the share is part of the key, weights are summed per
 -- denominator. Ghost use (workload 1) holds nothing, and its memory and energy stay unattributed.
 workloads AS
@@ -168,6 +181,17 @@ workloads AS
         FROM slices
         GROUP BY cluster, device, segment_start_ms, workload, gpu_instance, compute_instance, profile, sharing, share_num,
             share_den, quality, busy_kind, busy_quality, unwatched, weight_den
+        UNION ALL
+        SELECT cluster, device, segment_start_ms,
+            workload, -1 AS gpu_instance, -1 AS compute_instance, profile, sharing, share_num, share_den,
+            {allocated:UInt8} AS quality, 0 AS busy_kind, 0 AS busy_quality, true AS unwatched, share_den AS weight_den,
+            toUInt64(piece_natural_ms) AS held_ms,
+            toUInt128(0) AS busy_parts_ms,
+            toUInt128(piece_natural_ms) * share_num AS unknown_parts_ms,
+            toUInt128(0) AS key_memory_byte_ms,
+            toUInt64(0) AS key_energy_mj
+        FROM pieces
+        WHERE NOT is_pool
     )
     GROUP BY cluster, device, segment_start_ms, workload, gpu_instance, compute_instance, profile, sharing, share_num,
         share_den, quality, busy_kind, busy_quality, unwatched
@@ -192,7 +216,7 @@ exact AS
 (
     SELECT cluster, device, segment_start_ms, segment_end_ms, node, model, capacity_nano, span,
         keys.parts AS parts,
-        least(observed.observed, span) AS seen,
+        least(observed.observed + history.recorded, span) AS seen,
         least(observed.unavailable, span - seen) AS unavailable,
         least(observed.stranded, seen) AS stranded,
         arraySum(p -> p.12, parts) AS claimed_held,
@@ -213,6 +237,7 @@ exact AS
         observed.oversubscribed OR held_over OR busy_over AS oversubscribed
     FROM spans
     LEFT JOIN observed USING (cluster, device, segment_start_ms)
+    LEFT JOIN history USING (cluster, device, segment_start_ms)
     LEFT JOIN keys USING (cluster, device, segment_start_ms)
 ),
 -- Held ledger: workloads, free, stranded, unavailable, unobserved share the capacity out. Whole nano-GPU-hours first, then

@@ -1,11 +1,11 @@
 -- Hours whose published revision doesn't fit what is there now, oldest first.
 --
--- The fingerprint of an hour is a sum of hashes over the batches that touch it, the devices in service in it and the cut
--- instants inside it. It is taken before the hour is rolled up, and a batch's row is written after its rows: whatever is
--- missed by the roll-up changes the fingerprint afterwards, so no row can be lost between the two.
+-- The fingerprint of an hour is a sum of hashes over the batches that touch it, the imports that do, the devices in service in
+-- it and the cut instants inside it. It is taken before the hour is rolled up, and a batch's row is written after its rows (an
+-- import's too): whatever is missed by the roll-up changes the fingerprint afterwards, so no row can be lost between the two.
 --
--- Parameters: from_s and to_s (Unix seconds of whole hours, half-open), since_ms (only hours touched by batches received
--- since; 0 for all), cuts (Unix milliseconds).
+-- Parameters: from_s and to_s (Unix seconds of whole hours, half-open), since_ms (only hours touched by batches or imports
+-- received since; 0 for all), cuts (Unix milliseconds).
 WITH
 candidates AS
 (
@@ -24,6 +24,17 @@ touched AS
         FROM batches
         WHERE last_hour >= toDateTime({from_s:UInt32}, 'UTC') AND first_hour < toDateTime({to_s:UInt32}, 'UTC')
         GROUP BY cluster, node, incarnation, sequence, batch_hash
+    )
+    GROUP BY hour
+),
+imported AS
+(
+    SELECT toDateTime(hour_s, 'UTC') AS hour, sum(import_print) AS imports_print, max(imported) AS received_ms
+    FROM
+    (
+        SELECT arrayJoin(any(hours)) AS hour_s, max(imported_at_ms) AS imported, cityHash64(import) AS import_print
+        FROM imports
+        GROUP BY import
     )
     GROUP BY hour
 ),
@@ -63,13 +74,16 @@ published AS
 )
 SELECT
     toUInt32(candidates.hour) AS hour_s,
-    bitXor(touched.batches_print + in_service.devices_print,
-        cityHash64(arrayFilter(c -> c > toInt64(hour_s) * 1000 AND c < toInt64(hour_s) * 1000 + 3600000, {cuts:Array(Int64)}))) AS fingerprint
+    bitXor(touched.batches_print + imported.imports_print + in_service.devices_print,
+        cityHash64(arrayFilter(c -> c > toInt64(hour_s) * 1000 AND c < toInt64(hour_s) * 1000 + 3600000, {cuts:Array(Int64)}))) AS fingerprint,
+    in_service.devices_print != 0 AS has_devices,
+    imported.imports_print != 0 AS has_imports
 FROM candidates
 LEFT JOIN touched ON touched.hour = candidates.hour
+LEFT JOIN imported ON imported.hour = candidates.hour
 LEFT JOIN in_service ON in_service.hour = candidates.hour
 LEFT JOIN published ON published.hour = candidates.hour
-WHERE in_service.devices_print != 0
+WHERE (in_service.devices_print != 0 OR imported.imports_print != 0)
   AND (published.published_count = 0 OR published.published_print != fingerprint)
-  AND (touched.received_ms >= {since_ms:Int64} OR {since_ms:Int64} = 0)
+  AND (greatest(touched.received_ms, imported.received_ms) >= {since_ms:Int64} OR {since_ms:Int64} = 0)
 ORDER BY hour_s

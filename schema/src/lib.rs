@@ -13,6 +13,8 @@ pub mod id;
 
 pub mod owner;
 
+pub mod hostlist;
+
 pub mod wire;
 
 pub mod sql;

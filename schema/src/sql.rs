@@ -60,11 +60,14 @@ migrations! {
     24 "0024_create_period_closings",
     25 "0025_create_usage_closed",
     26 "0026_create_device_closed",
+    27 "0027_create_imported_runs",
+    28 "0028_create_imports",
 }
 
 /// Hour close, first half: appends `usage_hourly` rows of the given hours under a revision.
 pub const CLOSE_USAGE: &str = concat!(
     "INSERT INTO usage_hourly\n",
+    include_str!("../queries/imported_pieces.sql"),
     include_str!("../queries/close_ledger.sql"),
     include_str!("../queries/close_usage.sql")
 );
@@ -72,8 +75,23 @@ pub const CLOSE_USAGE: &str = concat!(
 /// Hour close, second half: appends `device_hourly` rows of the given hours under a revision.
 pub const CLOSE_DEVICE: &str = concat!(
     "INSERT INTO device_hourly\n",
+    include_str!("../queries/imported_pieces.sql"),
     include_str!("../queries/close_ledger.sql"),
     include_str!("../queries/close_device.sql")
+);
+
+/// Hour close of virtual pools, first half: appends `usage_hourly` rows of imported runs.
+pub const CLOSE_POOL_USAGE: &str = concat!(
+    "INSERT INTO usage_hourly\n",
+    include_str!("../queries/imported_pieces.sql"),
+    include_str!("../queries/close_pool_usage.sql")
+);
+
+/// Hour close of virtual pools, second half: appends `device_hourly` rows.
+pub const CLOSE_POOL_DEVICE: &str = concat!(
+    "INSERT INTO device_hourly\n",
+    include_str!("../queries/imported_pieces.sql"),
+    include_str!("../queries/close_pool_device.sql")
 );
 
 macro_rules! queries {
@@ -85,6 +103,8 @@ macro_rules! queries {
 queries! {
     /// The first instant at which any device was in service.
     FIRST_SERVICE = "first_service";
+    /// Runs that are imported already.
+    IMPORTED_RUNS = "imported_runs";
     /// Whether a revision of some hours adds up, and what its pointer rows say.
     VERIFY_CLOSE = "verify_close";
     /// Hours whose published revision doesn't fit what is there now, with the fingerprint of what is there.

@@ -6,6 +6,7 @@ mod accuracy;
 mod attribution;
 mod captures;
 mod gentd26;
+mod openb;
 mod trace;
 
 use anyhow::Result;
@@ -22,8 +23,9 @@ fn main() -> ExitCode {
         Some(data) => {
             section(&mut figures, "captures", |f| captures::run(f, &data.join("captures")));
             section(&mut figures, "gentd26", |f| gentd26::run(f, &data.join("alibaba")));
+            section(&mut figures, "openb", |f| openb::run(f, &data.join("alibaba")));
         }
-        None if !is_wanted("captures") && !is_wanted("gentd26") => {}
+        None if !["captures", "gentd26", "openb"].into_iter().any(is_wanted) => {}
         None => {
             eprintln!(
                 "acceptance: the public traces are missing: put them at ../shared/data beside this checkout"

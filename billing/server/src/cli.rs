@@ -12,6 +12,8 @@ pub mod explain;
 
 pub mod inventory;
 
+pub mod import;
+
 pub mod token;
 
 pub mod tenants;
@@ -76,6 +78,8 @@ enum Command {
     CheckConfig,
     /// Write the statements of a period
     Report(report::Options),
+    /// Take a scheduler's history into the ledger: who held which GPUs before anybody metered
+    Import(import::Options),
     /// Open a line of a statement down to hours, slices and owners
     Explain(explain::Options),
     /// List devices, or say that one is expected or retired
@@ -127,6 +131,7 @@ async fn run(cli: Cli) -> anyhow::Result<Outcome> {
         Command::Migrate => migrate::run(global).await,
         Command::CheckConfig => check_config::run(global),
         Command::Report(options) => report::run(options, global).await,
+        Command::Import(options) => import::run(options, global).await,
         Command::Explain(options) => explain::run(options, global).await,
         Command::Inventory(options) => inventory::run(options, global).await,
         Command::Token(options) => token::run(options, global).await,

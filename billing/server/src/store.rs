@@ -27,6 +27,8 @@ pub mod host_memory;
 
 pub mod inventory;
 
+pub mod imports;
+
 pub mod evidence;
 
 pub mod versions;

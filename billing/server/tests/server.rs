@@ -10,3 +10,5 @@ mod command;
 mod edits;
 #[path = "server/front.rs"]
 mod front;
+#[path = "server/imports.rs"]
+mod imports;

@@ -1,6 +1,8 @@
 //! Sums of one device's raw rows in one segment, as exact fractions.
 
+use super::pool::usage_key;
 use super::{InService, UsageKey};
+use crate::import::Run;
 use crate::wide::mul_div;
 use schema::id::{Incarnation, WorkloadId};
 use schema::share::Share;
@@ -19,6 +21,8 @@ type Parts = BTreeMap<u32, u128>;
 #[derive(Default)]
 pub(super) struct Gathered {
     pub observed_ms: u128,
+    /// Held on a scheduler's history, exact device time: it counts as observed.
+    pub recorded: u128,
     pub unavailable_ms: u128,
     pub free_unknown_ms: u128,
     pub stranded: Parts,
@@ -83,6 +87,25 @@ pub(super) fn segment(
 }
 
 impl Gathered {
+    /// Runs of a scheduler's history that name the device.
+    pub(super) fn take_history(&mut self, device: &InService, segment: Window, history: &[Run]) {
+        let here = |run: &&Run| {
+            run.key.cluster == device.cluster && run.device.as_deref() == Some(device.device.as_str())
+        };
+        for run in history.iter().filter(here) {
+            let Some(piece) = segment.intersect(&run.window()) else { continue };
+            let natural_ms = piece.len_ms().unsigned_abs() * u64::from(run.gpus);
+            let parts = u128::from(natural_ms) * u128::from(run.share.num);
+            let den = u128::from(run.share.den) * u128::from(HOUR_MS.unsigned_abs());
+            let (whole, rest) = mul_div(FINE_PER_HOUR, parts, den);
+            // Rounded up, so that it is never less than what the run holds of it.
+            self.recorded += whole + u128::from(rest > 0);
+            let sums = self.keys.entry(usage_key(run)).or_default();
+            sums.natural_ms += u128::from(natural_ms);
+            add(&mut sums.unknown, natural_ms, run.share.num, run.share.den);
+        }
+    }
+
     fn take_window(&mut self, window: &DeviceWindow) {
         self.observed_ms += u128::from(window.observed_ms);
         self.unavailable_ms += u128::from(window.unavailable_ms);

@@ -83,7 +83,7 @@ pub(super) fn close(
 
 fn exact(span: Window, gathered: &Gathered) -> Exact {
     let span = fine(u128::from(span.len_ms().unsigned_abs()));
-    let seen = fine(gathered.observed_ms).min(span);
+    let seen = (fine(gathered.observed_ms) + gathered.recorded).min(span);
     let unavailable = fine(gathered.unavailable_ms).min(span - seen);
     let stranded = fine_of(&gathered.stranded).min(seen);
     let held = |(key, sums): (&super::UsageKey, &super::gather::Sums)| {

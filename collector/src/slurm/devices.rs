@@ -2,8 +2,8 @@
 //! neither the number in `/dev/nvidiaN` nor NVML's index; `slurmd -G` prints that order with the files.
 
 use super::gres::{Item, Place};
-use super::hostlist;
 use crate::allocation::{DeviceName, Target};
+use schema::hostlist;
 use schema::share::Share;
 
 /// GPUs in Slurm's order.

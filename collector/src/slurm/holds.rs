@@ -9,9 +9,9 @@
 
 use super::devices::Devices;
 use super::gres::{gpus_in_tres, items};
-use super::hostlist;
 use super::job::{Job, Phase};
 use crate::allocation::{Allocation, Allocations, OwnerId, Target};
+use schema::hostlist;
 use schema::owner::{Owner, OwnerKind};
 use schema::share::Share;
 use std::collections::BTreeMap;

@@ -7,6 +7,7 @@ use super::{Doing, Partition, StoreError, Writer};
 use clickhouse::{Client, Row};
 use schema::sql;
 use schema::window::Window;
+use schema::wire::Quality;
 use serde::{Deserialize, Serialize};
 
 /// May close hours: reads raw rows, appends hourly rows, publishes and drops revisions.
@@ -22,6 +23,10 @@ pub struct DirtyHour {
     pub hour_s: u32,
     /// Fingerprint of what is there, taken before the roll-up.
     pub fingerprint: u64,
+    /// Whether a device is in service in it.
+    pub has_devices: bool,
+    /// Whether an imported run touches it.
+    pub has_imports: bool,
 }
 
 #[derive(Row, Deserialize)]
@@ -116,15 +121,23 @@ impl Closer {
         let starts: Vec<u32> = hours.iter().map(|h| h.hour_s).collect();
         let segments: Vec<Window> =
             hours.iter().flat_map(|h| Window::hour_of(i64::from(h.hour_s) * 1000).cut_at(cuts_ms)).collect();
-        for (statement, doing) in
-            [(sql::CLOSE_USAGE, "roll up usage"), (sql::CLOSE_DEVICE, "roll up devices")]
-        {
+        // Hours of the service's life have no imports, and history has no devices: half of the statements do for either.
+        let devices = hours.iter().any(|h| h.has_devices);
+        let imports = hours.iter().any(|h| h.has_imports);
+        let statements = [
+            (devices, sql::CLOSE_USAGE, "roll up usage"),
+            (devices, sql::CLOSE_DEVICE, "roll up devices"),
+            (imports, sql::CLOSE_POOL_USAGE, "roll up usage of pools"),
+            (imports, sql::CLOSE_POOL_DEVICE, "roll up pools"),
+        ];
+        for (_, statement, doing) in statements.into_iter().filter(|(needed, ..)| *needed) {
             self.client
                 .query_raw(statement)
                 .param("hours", &starts)
                 .param("segment_starts", segments.iter().map(|s| s.start_ms).collect::<Vec<_>>())
                 .param("segment_ends", segments.iter().map(|s| s.end_ms).collect::<Vec<_>>())
                 .param("revision", revision)
+                .param("allocated", Quality::Allocated as i32)
                 .execute()
                 .await
                 .doing(doing)?;

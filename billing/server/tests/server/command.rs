@@ -72,11 +72,11 @@ fn tenants_are_checked_with_their_rules_and_their_currency() {
         "{said}"
     );
 
-    write("[[tenant]]\nid = \"a\"\ncurrency = \"EUR\"\n");
+    write("[[tenant]]\nid = \"a\"\ncurrency = \"XXX\"\n");
     let output = slicemeter(&config, &["check-config"]);
     let said = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(2), "{said}");
-    assert!(said.contains("tenants.toml:1: currency of tenant a is EUR and the service's is USD"), "{said}");
+    assert!(said.contains("tenants.toml:1") && said.contains("ISO 4217"), "{said}");
 }
 
 #[test]
