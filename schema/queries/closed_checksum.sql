@@ -1,5 +1,5 @@
 -- A checksum of the closed rows of a period, usage and devices: counts and sums of hashes, whatever the order of rows.
-SELECT concat(toString(usage_rows), ':', toString(usage_sum), ' ', toString(device_rows), ':', toString(device_sum)) AS checksum
+SELECT ifNull(concat(toString(usage_rows), ':', toString(usage_sum), ' ', toString(device_rows), ':', toString(device_sum)), '') AS checksum
 FROM
 (
     SELECT count() AS usage_rows, sum(cityHash64(* EXCEPT (period, attempt))) AS usage_sum
