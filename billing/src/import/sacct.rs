@@ -19,7 +19,7 @@ mod text;
 /// The file as a whole isn't sacct's. What is wrong with a row is in the row; in JSON a row's line is its place in the list.
 pub fn read(content: &str, options: &Options) -> Result<Vec<Row>, FileError> {
     let content = content.strip_prefix('\u{feff}').unwrap_or(content);
-    let rows: Vec<(u64, Result<Record, RowError>)> = if content.trim_start().starts_with('{') {
+    let rows: Records = if content.trim_start().starts_with('{') {
         json::read(content)?
     } else {
         text::read(content, options)?
@@ -40,6 +40,9 @@ pub fn read(content: &str, options: &Options) -> Result<Vec<Row>, FileError> {
     }
     Ok(out)
 }
+
+/// Records with the line, or the entry of the list, that each is of.
+type Records = Vec<(u64, Result<Record, RowError>)>;
 
 /// What both forms have of an allocation. Times in Unix milliseconds; texts as they stand there.
 #[derive(Debug, Clone, Default)]

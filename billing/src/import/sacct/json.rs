@@ -1,8 +1,8 @@
 //! `sacct --json`, of any version that has it (21.08 on): numbers are plain or wrapped in objects, states are one word or a list,
 //! TRES are a list of objects. What isn't understood is absent, never zero; steps lie inside jobs and are left alone.
 
-use super::Record;
-use crate::import::{FileError, RowError};
+use super::{Record, Records};
+use crate::import::FileError;
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 
@@ -128,7 +128,7 @@ enum Words {
     Other(IgnoredAny),
 }
 
-pub(super) fn read(text: &str) -> Result<Vec<(u64, Result<Record, RowError>)>, FileError> {
+pub(super) fn read(text: &str) -> Result<Records, FileError> {
     let answer: Answer = serde_json::from_str(text).map_err(|error| FileError::Json(error.to_string()))?;
     Ok(answer.jobs.into_iter().zip(1..).map(|(job, at)| (at, Ok(record(job)))).collect())
 }

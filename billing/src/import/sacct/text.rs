@@ -1,6 +1,6 @@
 //! `sacct --parsable2` with its header: columns are found by name, so any --format with the needed ones will do.
 
-use super::Record;
+use super::{Record, Records};
 use crate::import::{FileError, Options, RowError, said};
 
 /// Columns that users fill as they like: Slurm prints line breaks in them as they are, so that a row could be forged.
@@ -21,7 +21,7 @@ impl Columns<'_> {
     }
 }
 
-pub(super) fn read(text: &str, options: &Options) -> Result<Vec<(u64, Result<Record, RowError>)>, FileError> {
+pub(super) fn read(text: &str, options: &Options) -> Result<Records, FileError> {
     let mut lines = text.lines().zip(1u64..).filter(|(line, _)| !line.trim().is_empty());
     let (header, _) = lines.next().ok_or(FileError::NoHeader)?;
     let columns = Columns { names: header.trim_end_matches('|').split('|').map(str::trim).collect() };
