@@ -1,8 +1,9 @@
-//! `make bench`: what the collector costs its node, beside a peer on the same simulated library, and what its spool
-//! needs. One line a figure, the same in target/bench.json; exit 1 where one misses its target.
+//! `make bench`: what the collector costs its node, beside a peer on the same simulated library, what its spool needs, and
+//! how fast a large month is rated and read. One line a figure, the same in target/bench.json; exit 1 where one misses its target.
 
 mod collector_cost;
 mod cpu;
+mod ledger;
 mod library_cost;
 mod node_dir;
 mod page;
@@ -20,11 +21,20 @@ fn main() -> ExitCode {
     match arguments.next() {
         None => bench(),
         Some(argument) if argument == library_cost::ARGUMENT => library_cost::child(arguments.next()),
+        Some(argument) if argument == "ledger" => alone("ledger", ledger::run),
         Some(argument) => {
-            eprintln!("slicemeter-bench takes no arguments, not {}", argument.display());
+            eprintln!("slicemeter-bench takes `ledger` or no argument, not {}", argument.display());
             ExitCode::from(2)
         }
     }
+}
+
+/// One section alone; nothing is written.
+fn alone(name: &str, run: impl FnOnce(&mut Figures, &Path) -> Result<()>) -> ExitCode {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("tests/ lies in the project");
+    let mut figures = Figures::default();
+    section(&mut figures, name, |figures| run(figures, &root.join("target")));
+    if figures.counts().1 == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
 fn bench() -> ExitCode {
@@ -35,6 +45,7 @@ fn bench() -> ExitCode {
     section(&mut figures, "spool", |figures| spool::run(figures, &target));
     section(&mut figures, "collector", collector_cost::run);
     section(&mut figures, "peer", peer::run);
+    section(&mut figures, "ledger", |figures| ledger::run(figures, &target));
     let (ok, missed) = figures.counts();
     if let Err(error) = figures.write(&target.join("bench.json")) {
         eprintln!("bench: can't write {}: {error:#}", target.display());

@@ -63,11 +63,43 @@ pub async fn bill(reader: &Reader, config: &Loaded, period: &Period) -> Result<B
     }
 }
 
+/// One tenant's statement of a period. Where nothing links tenants only its own rows are read.
+///
+/// # Errors
+/// See [`ReportError`].
+pub async fn statement(
+    reader: &Reader,
+    config: &Loaded,
+    period: &Period,
+    tenant: &str,
+) -> Result<Statement, ReportError> {
+    let id = TenantId::parse(tenant).ok().filter(|id| !id.is_reserved());
+    if let Some(id) = id.filter(|_| !bill::needs_pieces(config.rules()))
+        && reader.closing(period.label()).await?.is_none()
+    {
+        let own = rated_bill(reader, config, period, Some(&id)).await?;
+        if let Ok(statement) = of_tenant(&own, tenant) {
+            return Ok(statement.clone());
+        }
+    }
+    Ok(of_tenant(&bill(reader, config, period).await?, tenant)?.clone())
+}
+
 /// All statements of a period as its days were last rated, whether it is closed or not.
 ///
 /// # Errors
 /// See [`ReportError`].
 pub async fn live_bill(reader: &Reader, config: &Loaded, period: &Period) -> Result<Bill, ReportError> {
+    rated_bill(reader, config, period, None).await
+}
+
+/// The bill of what one tenant, or everybody, held.
+async fn rated_bill(
+    reader: &Reader,
+    config: &Loaded,
+    period: &Period,
+    only: Option<&TenantId>,
+) -> Result<Bill, ReportError> {
     let window = period.window();
     let published = reader.published(window).await?;
     if published.hours == 0 {
@@ -85,15 +117,15 @@ pub async fn live_bill(reader: &Reader, config: &Loaded, period: &Period) -> Res
         if bill::needs_pieces(rules) { reader.charge_pieces(days, &edges_ms).await } else { Ok(Vec::new()) }
     };
     let (lines, held, devices, pieces, prices, mapping, posted) = tokio::try_join!(
-        reader.charge_lines(days, None),
-        reader.charge_devices(days, None),
-        reader.device_days(days, &edges_ms, None),
+        reader.charge_lines(days, only),
+        reader.charge_devices(days, only),
+        reader.device_days(days, &edges_ms, only),
         pieces,
         reader.version("prices.toml", config.prices.hash()),
         reader.version("tenants.toml", config.tenants.hash()),
         periods::posted(reader, period),
     )?;
-    if devices.is_empty() {
+    if devices.is_empty() && only.is_none() {
         return Err(ReportError::NoData(period.label().into()));
     }
     let mut tenants: BTreeMap<TenantId, Gathered> = BTreeMap::new();

@@ -2,6 +2,8 @@
 
 mod common;
 
+#[path = "server/charges.rs"]
+mod charges;
 #[path = "server/close.rs"]
 mod close;
 #[path = "server/command.rs"]

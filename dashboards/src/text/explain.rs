@@ -2,6 +2,7 @@
 
 use super::statement::{indented, paragraph};
 use crate::table::{Column, plain, render};
+use billing::charge::Unit;
 use billing::explain::Explained;
 use billing::instant::local;
 use billing::statement::Statement;
@@ -75,29 +76,26 @@ fn quantity(explained: &Explained) -> String {
 pub(crate) fn price(explained: &Explained, statement: &Statement) -> String {
     let zone = statement.context.period.zone();
     let date = |at_ms| local(at_ms, zone).format("%Y-%m-%d %H:%M").to_string();
-    match &explained.price {
-        Some(entry) => format!(
-            "Price: {} {} a GPU-hour, entry {:?} for {:?}, from {} {}, prices v{}.",
-            statement.currency.code(),
-            entry.first_price(),
-            entry.id,
-            entry.model,
-            date(entry.span.from_ms),
-            entry
-                .span
-                .to_ms
-                .map_or_else(|| "until further notice".into(), |to_ms| format!("to {}", date(to_ms))),
-            statement.context.prices.number,
-        ),
-        None => {
-            let key = &explained.line.key;
-            let remedy = words::unpriced_remedy(&key.price, &key.model);
-            format!(
-                "Price: {}.",
-                remedy.unwrap_or_else(|| "the entry is not in this version of the price book".into())
-            )
-        }
-    }
+    let key = &explained.line.key;
+    let Some(rate) = key.price.rate() else {
+        return format!("Price: {}.", words::unpriced_remedy(&key.price, &key.model).unwrap_or_default());
+    };
+    let list = if rate.list == rate.price { String::new() } else { format!(" (list {})", rate.list) };
+    let unit = if rate.unit == Unit::GpuHour { "GPU-hour" } else { rate.unit.word() };
+    let entry = explained.price.as_ref().map_or_else(
+        // What a reservation costs stands in no price of the book.
+        || format!("reservation {:?}", rate.entry),
+        |entry| format!("entry {:?} for {:?}", entry.id, entry.model),
+    );
+    let until = explained.price.as_ref().and_then(|entry| entry.span.to_ms);
+    format!(
+        "Price: {} {}{list} a {unit}, {entry}, from {} {}, prices v{}.",
+        statement.currency.code(),
+        rate.price,
+        date(rate.from_ms),
+        until.map_or_else(|| "until further notice".into(), |to_ms| format!("to {}", date(to_ms))),
+        statement.context.prices.number,
+    )
 }
 
 /// The sum of the device-hours against the line.

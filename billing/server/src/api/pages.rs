@@ -2,7 +2,7 @@
 
 use super::auth::Scope;
 use super::error::ApiError;
-use super::statements::{self, Format, bill_of, links};
+use super::statements::{self, Format, bill_of, links, period_of};
 use crate::app::App;
 use crate::current::Snapshot;
 use crate::report;
@@ -28,11 +28,12 @@ pub async fn get_home(
     if months.is_empty() {
         return Ok(Html(page::overview(&[], None, &links())).into_response());
     }
-    let bill = bill_of(&app, &config, params.period.as_deref()).await?;
     if let Scope::Tenant(tenant) = scope {
-        let statement = report::of_tenant(&bill, &tenant)?;
+        let period = period_of(&app, &config, params.period.as_deref()).await?;
+        let statement = report::statement(&app.reader, &config, &period, &tenant).await?;
         return Ok(Redirect::to(&format!("/statements/{}", statement.number)).into_response());
     }
+    let bill = bill_of(&app, &config, params.period.as_deref()).await?;
     let shown = bill.platform.context.period.label();
     let link = |month: &billing::period::Period| MonthLink {
         label: month.label().into(),

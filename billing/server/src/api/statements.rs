@@ -84,12 +84,17 @@ impl From<ReportError> for ApiError {
     }
 }
 
-/// The bill of the period asked for, or of the newest month.
+/// The period asked for, or the newest month.
+pub async fn period_of(app: &App, config: &Loaded, period: Option<&str>) -> Result<Period, ApiError> {
+    match period {
+        Some(text) => Ok(Period::parse(text, config.zone).map_err(ReportError::from)?),
+        None => report::months(&app.reader, config).await?.into_iter().next().ok_or(ApiError::NotFound),
+    }
+}
+
+/// Its bill.
 pub async fn bill_of(app: &App, config: &Loaded, period: Option<&str>) -> Result<Bill, ApiError> {
-    let period = match period {
-        Some(text) => Period::parse(text, config.zone).map_err(ReportError::from)?,
-        None => report::months(&app.reader, config).await?.into_iter().next().ok_or(ApiError::NotFound)?,
-    };
+    let period = period_of(app, config, period).await?;
     Ok(report::bill(&app.reader, config, &period).await?)
 }
 
@@ -131,11 +136,12 @@ pub async fn get_statement(
     if !scope.sees(&tenant) {
         return Err(ApiError::NotFound);
     }
-    let bill = bill_of(&app, &config, params.period.as_deref()).await?;
+    let period = period_of(&app, &config, params.period.as_deref()).await?;
     let body = if tenant == TenantId::PLATFORM {
-        render_platform(&bill, params.format, &links())
+        render_platform(&report::bill(&app.reader, &config, &period).await?, params.format, &links())
     } else {
-        render(report::of_tenant(&bill, &tenant)?, params.format, &links())
+        let statement = report::statement(&app.reader, &config, &period, &tenant).await?;
+        render(&statement, params.format, &links())
     };
     Ok(([(header::CONTENT_TYPE, params.format.content_type())], body).into_response())
 }

@@ -7,6 +7,7 @@ use crate::periods::{self, Outcome as Close};
 use crate::report::{ReportError, months};
 use billing::closing::{Finding, Item};
 use billing::period::Period;
+use billing::statement::Bill;
 use clap::{Args, Subcommand};
 use dashboards::text;
 
@@ -120,8 +121,19 @@ async fn check(text: &str, config: &Loaded, opened: &Opened) -> anyhow::Result<O
         bill.tenants.len(),
         if bill.fleet.adds_up() { "they add up to the hardware" } else { "THEY DON'T ADD UP" }
     );
+    print_idle_prices(&bill, config);
     print_findings(&found);
     Ok(if found.is_empty() { Outcome::Done } else { Outcome::Finding })
+}
+
+/// Prices that no device of the period has the model of: a mistyped name prices nothing and is easily missed.
+fn print_idle_prices(bill: &Bill, config: &Loaded) {
+    let lines = bill.tenants.iter().flat_map(|s| &s.lines).chain(&bill.platform.unattributed);
+    let of_capacity = bill.platform.lines.iter().map(|line| line.model.as_str());
+    let models: Vec<&str> = lines.map(|line| line.key.model.as_str()).chain(of_capacity).collect();
+    for matched in config.prices.matched(models).iter().filter(|m| m.models.is_empty()) {
+        println!("note: price {:?} fits no device of the period", matched.entry);
+    }
 }
 
 fn print_findings(found: &[Finding]) {

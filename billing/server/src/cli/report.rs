@@ -6,7 +6,7 @@ use crate::config::Loaded;
 use crate::jobs::rate::rate_dirty;
 use crate::jobs::settle::settle;
 use crate::open::Opened;
-use crate::report::{bill, live_bill, of_tenant};
+use crate::report::{bill, live_bill, statement};
 use anyhow::Context;
 use billing::export;
 use billing::period::Period;
@@ -55,25 +55,30 @@ async fn write(options: &Options, config: &Loaded, opened: &Opened) -> anyhow::R
     if let Some(file) = &options.what_if {
         return what_if(file, config, opened, &period).await;
     }
-    let bill = bill(&opened.store.reader(), config, &period).await?;
-    let unpriced = match (&options.tenant, &options.output) {
-        (Some(tenant), output) => {
-            let (bytes, unpriced) = if tenant == TenantId::PLATFORM {
-                (render_platform(&bill, options.format, &Links::none()), bill.platform.totals.unpriced_lines)
-            } else {
-                let statement = of_tenant(&bill, tenant)?;
-                (render(statement, options.format, &Links::none()), statement.totals.unpriced_lines)
-            };
-            put(&bytes, output.as_deref())?;
-            unpriced
+    let reader = opened.store.reader();
+    let tenant = options.tenant.as_deref();
+    let unpriced = match tenant.filter(|tenant| *tenant != TenantId::PLATFORM) {
+        Some(tenant) => {
+            let statement = statement(&reader, config, &period, tenant).await?;
+            put(&render(&statement, options.format, &Links::none()), options.output.as_deref())?;
+            statement.totals.unpriced_lines
         }
-        (None, Some(directory)) => {
-            write_all(&bill, options.format, directory)?;
-            unpriced_lines(&bill)
-        }
-        (None, None) => {
-            put(&together(&bill, options.format), None)?;
-            unpriced_lines(&bill)
+        None => {
+            let bill = bill(&reader, config, &period).await?;
+            match (tenant, &options.output) {
+                (Some(_), output) => {
+                    put(&render_platform(&bill, options.format, &Links::none()), output.as_deref())?;
+                    bill.platform.totals.unpriced_lines
+                }
+                (None, Some(directory)) => {
+                    write_all(&bill, options.format, directory)?;
+                    unpriced_lines(&bill)
+                }
+                (None, None) => {
+                    put(&together(&bill, options.format), None)?;
+                    unpriced_lines(&bill)
+                }
+            }
         }
     };
     if unpriced > 0 {

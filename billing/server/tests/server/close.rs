@@ -26,7 +26,8 @@ fn cuts() -> Cuts {
     Cuts { zone: chrono_tz::Tz::UTC, changes_ms: vec![HOUR + HOUR_MS / 2] }
 }
 
-async fn append(store: &Store, batches: &[Batch]) {
+/// Stores batches as ingest does.
+pub(crate) async fn append(store: &Store, batches: &[Batch]) {
     let mut rows = Rows::default();
     for batch in batches {
         rows.append(accept(&batch.encode_to_vec(), &key(), NOW));
