@@ -88,8 +88,8 @@ async fn an_hour_that_a_local_midnight_cuts_belongs_to_both_days() {
     let config = configuration("cut", "3.60");
     // Midnight in Kolkata is at 18:30 UTC.
     let day = billing::period::days_of(Window::hour_of(HOUR), config.zone)[0];
-    let hour_ms = Window::hour_of(day.end_ms).start_ms;
-    assert_eq!(day.end_ms - hour_ms, HOUR_MS / 2);
+    let hour_ms = Window::hour_of(day.start_ms).start_ms;
+    assert_eq!(day.start_ms - hour_ms, HOUR_MS / 2);
     let at = hour_ms - HOUR;
     let minutes: Vec<Batch> = (0..60)
         .map(|m| Batch {
@@ -102,8 +102,8 @@ async fn an_hour_that_a_local_midnight_cuts_belongs_to_both_days() {
     close_dirty(&store.closer(), &config.cuts(), hour_ms + 2, 0).await.expect("closes");
     assert_eq!(rate_dirty(&store, &config, Window::hour_of(hour_ms)).await.expect("rates"), 2);
     let half = NanoGpuHours(500_000_000);
-    let next = billing::period::days_of(Window::new(day.end_ms, day.end_ms + 1), config.zone)[0];
-    for day in [day, next] {
+    let before = billing::period::days_of(Window::new(hour_ms, hour_ms + 1), config.zone)[0];
+    for day in [before, day] {
         assert_eq!(held(&store, &config, day).await[0].1, half);
     }
 }
