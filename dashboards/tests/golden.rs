@@ -11,7 +11,7 @@ use dashboards::page::{self, Links, MonthLink};
 use dashboards::text;
 use schema::window::Window;
 use std::path::Path;
-use worked::{bill, owners, prices, tenants, usage};
+use worked::{bill, closed_bill, owners, prices, tenants, usage};
 
 fn check(name: &str, got: &str) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(name);
@@ -122,4 +122,16 @@ fn statements_as_files() {
     check("proof.csv", &text(csv::proof(&all)));
     check("statement.json", &text(json::statement(vision(&bill))));
     check("bill.json", &text(json::bill(&bill)));
+}
+
+#[test]
+fn a_closed_month_carries_what_is_posted_besides_usage() {
+    let bill = closed_bill();
+    assert!(bill.fleet.adds_up(), "what is moved between statements leaves the fleet as it is");
+    check("statement-closed.txt", &text::statement(vision(&bill)));
+    check("statement-closed.html", &page::statement(vision(&bill), &links()));
+    check("lines-closed.csv", &String::from_utf8(csv::lines(&[vision(&bill)])).expect("UTF-8"));
+    check("platform-closed.txt", &text::platform(&bill.platform));
+    check("fleet-closed.txt", &text::fleet(&bill));
+    check("statement-closed.json", &String::from_utf8(json::statement(vision(&bill))).expect("UTF-8"));
 }

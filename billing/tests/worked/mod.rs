@@ -4,12 +4,14 @@
 //! tests of `billing` and `dashboards`.
 #![allow(dead_code, reason = "each test binary uses its part of the fixture")]
 
-use billing::money::Currency;
+use billing::charge::{Charge, ChargeKind, Quantity};
+use billing::closing::{Item, Waiver};
+use billing::money::{Currency, Exact, UnitPrice};
 use billing::period::{Period, parse_zone};
 use billing::price::PriceBook;
 use billing::rating::{Owners, Rules, rate};
-use billing::statement::{Bill, Context, Mode, Status, Version, prepare};
-use billing::tenant::Tenants;
+use billing::statement::{Bill, Closed, Context, Mode, Status, Version, prepare};
+use billing::tenant::{TenantId, Tenants};
 use billing::usage::{DeviceTotal, UsageTotal};
 use schema::id::WorkloadId;
 use schema::owner::{Owner, OwnerKind};
@@ -224,9 +226,70 @@ pub fn context(mode: Mode) -> Context {
 }
 
 pub fn bill(mode: Mode) -> Bill {
+    bill_with(&context(mode), Vec::new())
+}
+
+/// What stands on vision's statement of the closed month besides usage, and the platform's sides of it: reserved time that
+/// was not used, a correction of August, and a credit.
+pub fn charges() -> Vec<Charge> {
+    let vision = || TenantId::parse("vision").expect("an id");
+    let row = |tenant: TenantId, kind, what: &str, hours: i64, price: &str, reference: &str| {
+        let (held, unit) = (NanoGpuHours(hours * H), UnitPrice::parse(price).expect("a price"));
+        let exact = Exact::of(held, unit);
+        Charge {
+            tenant,
+            kind,
+            what: what.into(),
+            held,
+            quantity: Some(Quantity::gpu_hours(held)),
+            unit_price: Some(unit),
+            exact,
+            amount: exact.round_half_even(&Currency::parse("USD").expect("a currency")),
+            reference: reference.into(),
+            counterpart: None,
+        }
+    };
+    let unused = "H100 80GB HBM3 reserved, unused";
+    let lost = "XID 79, 9 Sep, job 88121, rule capped at 4 h";
+    let moved =
+        "of VIS-2026-08-L3: H100 80GB HBM3 exclusive: namespace vision-dev belonged to speech from 12 Aug";
+    let credit = |tenant, hours| {
+        let moves_no_time = NanoGpuHours(0);
+        Charge { held: moves_no_time, ..row(tenant, ChargeKind::Credit, lost, hours, "3.50", "K-1") }
+    };
+    vec![
+        row(vision(), ChargeKind::Reservation, unused, 50, "3.50", "vision-h100"),
+        row(TenantId::platform(), ChargeKind::Reservation, unused, -50, "3.50", "vision-h100"),
+        row(vision(), ChargeKind::Correction, moved, -31, "3.50", "VIS-2026-08-L3"),
+        row(
+            TenantId::parse("speech").expect("an id"),
+            ChargeKind::Correction,
+            moved,
+            31,
+            "3.50",
+            "VIS-2026-08-L3",
+        ),
+        credit(vision(), -4),
+        credit(TenantId::platform(), 4),
+    ]
+}
+
+/// The month as it was closed, with [`charges`] and a waiver.
+pub fn closed_bill() -> Bill {
+    let waiver = Waiver {
+        item: Item::Coverage,
+        finding: "98.50 % of the fleet's time was observed, 99 % are wanted: see the nodes that were silent"
+            .into(),
+        reason: "gpu-01 was moved on 12 Sep".into(),
+    };
+    let closed = Closed { manifest: "9f2c01ab44de9f2c01ab44de".into(), waivers: vec![waiver] };
+    bill_with(&Context { closed: Some(closed), ..context(Mode::Chargeback) }, charges())
+}
+
+fn bill_with(context: &Context, charges: Vec<Charge>) -> Bill {
     let currency = Currency::parse("USD").expect("a currency");
     let (usage, devices, tenants) = (usage(), devices(), tenants());
     let rated = rate(&usage, &devices, &owners(), Rules { tenants: &tenants, prices: &prices() }, &currency)
         .expect("rates");
-    prepare(&context(mode), &rated, Vec::new(), &devices, &tenants)
+    prepare(context, &rated, charges, &devices, &tenants)
 }
