@@ -1,7 +1,7 @@
 //! The life of a month through the front door: checked, closed (by two at once), late data, corrected, moved to another
 //! tenant, credited, and a price book on trial.
 
-use crate::stage::{HOUR_MS, PRICES, Stage, TENANTS, batches, decimal};
+use crate::stage::{CLUSTER, HOUR_MS, PRICES, Stage, TENANTS, batches, decimal};
 use chrono::{DateTime, Datelike, NaiveDate, TimeZone, Utc};
 use nvidia_ml::scenario::{Gpu, Process, Scenario};
 use schema::wire::Batch;
@@ -29,6 +29,20 @@ fn owner_of_one_gpu(start_ms: i64) -> Scenario {
     node
 }
 
+/// The node's device is in service from `start_ms` to `end_ms`: no hour up to today has to be closed for it.
+fn in_service(stage: &Stage, made: &[Batch], start_ms: i64, end_ms: i64) {
+    let local = |at_ms: i64| {
+        let at = DateTime::from_timestamp_millis(at_ms - OFFSET_MS).expect("a near instant");
+        at.format("%Y-%m-%dT%H:%M").to_string()
+    };
+    let device = &made[0].devices[0];
+    let what = ["--cluster", CLUSTER, "--device", &device.uuid];
+    let (from, to) = (local(start_ms), local(end_ms));
+    let expect = ["--node", "n1", "--model", &device.model, "--from", &from];
+    stage.service.cli_ok(&[&["inventory", "expect"], &what[..], &expect].concat()).expect("expected");
+    stage.service.cli_ok(&[&["inventory", "retire"], &what[..], &["--at", &to]].concat()).expect("retired");
+}
+
 fn said(stage: &Stage, args: &[&str]) -> (Option<i32>, String) {
     let output = stage.service.cli(args).expect("the command runs");
     let text = [output.stdout, output.stderr].concat();
@@ -51,6 +65,7 @@ fn a_month_is_closed_once_stays_as_it_was_and_is_corrected_in_the_next() {
         batches(&owner_of_one_gpu(end_ms - 3 * HOUR_MS), 4, Cadence::BACKFILL, 1).expect("the node runs");
     let stage = Stage::new().expect("the service starts");
     let credential = stage.enrol("n1").expect("the node joins");
+    in_service(&stage, &made, end_ms - 3 * HOUR_MS, end_ms + HOUR_MS);
     // A batch of the month's last hours is on its way for a long time.
     let (late, punctual): (Vec<Batch>, Vec<Batch>) = made.into_iter().partition(|b| b.sequence == 4);
     stage.service.ship(&credential, &punctual).expect("accepted");
@@ -148,6 +163,7 @@ fn a_price_book_on_trial_shows_what_each_would_pay_and_keeps_nothing() {
         batches(&owner_of_one_gpu(end_ms - 2 * HOUR_MS), 2, Cadence::BACKFILL, 1).expect("the node runs");
     let stage = Stage::new().expect("the service starts");
     let credential = stage.enrol("n1").expect("the node joins");
+    in_service(&stage, &made, end_ms - 2 * HOUR_MS, end_ms);
     stage.service.ship(&credential, &made).expect("accepted");
     stage.service.wait_closed().expect("closed");
     let before = stage.bill(&month).expect("a bill");
