@@ -30,7 +30,14 @@ class Exporter(unittest.TestCase):
                 FAKE_NVML_TRUTH=str(truth),
             )
             command = [str(pathlib.Path(sys.executable).with_name("nvitop-exporter")), "--port", str(port)]
-            exporter = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+            exporter = subprocess.Popen(
+                command,
+                env=environment,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                # A shell's background jobs ignore SIGINT, and so would this child.
+                preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+            )
             try:
                 metrics = self.scrape(exporter, port)
             finally:
