@@ -73,7 +73,7 @@ struct Rounds {
     metrics: Arc<Metrics>,
     full_at_ms: i64,
     quick_at_ms: i64,
-    /// When rating last began, and how long it took.
+    /// When rating last began, and how long it took for a day.
     rating: Option<(Instant, Duration)>,
     /// Hours were closed whose days aren't rated yet.
     owed: bool,
@@ -118,8 +118,11 @@ impl Rounds {
         }
         let Some(window) = first_hour_to_now(&self.store.closer(), now_ms).await? else { return Ok(true) };
         let began = Instant::now();
-        self.metrics.days_rated.inc_by(rate_dirty(&self.store, config, window).await?);
-        self.rating = Some((began, began.elapsed()));
+        let days = rate_dirty(&self.store, config, window).await?;
+        self.metrics.days_rated.inc_by(days);
+        // What has news next is the open day: many days at once, as after a backfill, don't make it wait.
+        let a_day = began.elapsed() / u32::try_from(days).unwrap_or(u32::MAX).max(1);
+        self.rating = Some((began, a_day));
         self.owed = false;
         Ok(true)
     }
