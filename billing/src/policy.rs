@@ -57,14 +57,7 @@ pub struct Policies {
 impl Policies {
     /// Every instant strictly inside the window at which some entry starts or ends, ascending: hours are cut there.
     pub fn change_instants(&self, window: Window) -> Vec<i64> {
-        let mut inside: Vec<i64> = self
-            .valid()
-            .flat_map(Span::edges)
-            .filter(|at| window.start_ms < *at && *at < window.end_ms)
-            .collect();
-        inside.sort_unstable();
-        inside.dedup();
-        inside
+        window.inside(self.valid().flat_map(Span::edges))
     }
 
     /// When each entry holds.

@@ -188,11 +188,7 @@ impl PriceBook {
     /// there.
     pub fn change_instants(&self, window: Window) -> Vec<i64> {
         let edges = self.terms.spans().flat_map(|span| span.edges());
-        let mut inside: Vec<i64> = edges.filter(|at| window.start_ms < *at && *at < window.end_ms).collect();
-        inside.extend(self.policies.change_instants(window));
-        inside.sort_unstable();
-        inside.dedup();
-        inside
+        window.inside(edges.chain(self.policies.change_instants(window)))
     }
 }
 

@@ -201,14 +201,7 @@ impl Tenants {
         let edges = self.rules.iter().flat_map(|r| [r.from_ms, r.to_ms]).flatten();
         let ends = self.tenants.values().filter_map(History::ends_ms);
         let moves = self.tenants.values().flat_map(History::moves_ms);
-        let mut inside: Vec<i64> = edges
-            .chain(ends)
-            .chain(moves)
-            .filter(|at| window.start_ms < *at && *at < window.end_ms)
-            .collect();
-        inside.sort_unstable();
-        inside.dedup();
-        inside
+        window.inside(edges.chain(ends).chain(moves))
     }
 }
 

@@ -46,12 +46,18 @@ impl Window {
         (start_ms < end_ms).then_some(Window { start_ms, end_ms })
     }
 
-    /// The window in pieces, cut at every instant of `cuts_ms` strictly inside it. The pieces tile the window.
-    pub fn cut_at(&self, cuts_ms: &[i64]) -> Vec<Window> {
-        let mut inner: Vec<i64> =
-            cuts_ms.iter().copied().filter(|c| self.start_ms < *c && *c < self.end_ms).collect();
+    /// The instants strictly inside it, ascending, each once.
+    pub fn inside(&self, instants_ms: impl IntoIterator<Item = i64>) -> Vec<i64> {
+        let inside = |at: &i64| self.start_ms < *at && *at < self.end_ms;
+        let mut inner: Vec<i64> = instants_ms.into_iter().filter(inside).collect();
         inner.sort_unstable();
         inner.dedup();
+        inner
+    }
+
+    /// The window in pieces, cut at every instant of `cuts_ms` strictly inside it. The pieces tile the window.
+    pub fn cut_at(&self, cuts_ms: &[i64]) -> Vec<Window> {
+        let inner = self.inside(cuts_ms.iter().copied());
         let mut pieces = Vec::with_capacity(inner.len() + 1);
         let mut start_ms = self.start_ms;
         for cut in inner.into_iter().chain([self.end_ms]) {

@@ -109,8 +109,6 @@ async fn rated_bill(
     let (name, mut edges_ms) = (config.rules_name(), config.changes_ms());
     if bill::needs_days(rules) {
         edges_ms.extend(period.midnights_ms());
-        edges_ms.sort_unstable();
-        edges_ms.dedup();
     }
     let days = Days { rules: &name, window };
     let pieces = async {

@@ -59,8 +59,6 @@ async fn usage(
     }
     let mut changes_ms = config.changes_ms();
     changes_ms.extend(tenants.change_instants(Window::new(i64::MIN, i64::MAX)));
-    changes_ms.sort_unstable();
-    changes_ms.dedup();
     Ok(tokio::try_join!(reader.usage_totals(window, &changes_ms), reader.owners(window))?)
 }
 
