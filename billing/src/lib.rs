@@ -22,6 +22,10 @@ pub mod glob;
 
 mod wide;
 
+mod fixed;
+
+mod split;
+
 pub mod policy;
 
 pub mod price;

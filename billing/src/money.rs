@@ -105,14 +105,8 @@ impl Exact {
 
     /// Rounded to the currency's smallest unit; a tie goes to the even unit, so that many ties don't drift one way.
     pub fn round_half_even(self, currency: &Currency) -> Amount {
-        let unit = unit_of(currency);
-        let (floor, rest) = (self.0.div_euclid(unit), self.0.rem_euclid(unit));
-        let up = match (rest * 2).cmp(&unit) {
-            std::cmp::Ordering::Less => false,
-            std::cmp::Ordering::Equal => floor.rem_euclid(2) == 1,
-            std::cmp::Ordering::Greater => true,
-        };
-        Amount(i64::try_from(floor + i128::from(up)).expect("an amount is below 9e18 of the smallest unit"))
+        let units = crate::fixed::divide(self.0, unit_of(currency));
+        Amount(i64::try_from(units).expect("an amount is below 9e18 of the smallest unit"))
     }
 }
 

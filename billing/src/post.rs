@@ -19,7 +19,6 @@ mod held;
 mod number;
 pub mod reconcile;
 pub mod reservation;
-mod split;
 mod sum;
 pub mod tax;
 pub use error::PostError;

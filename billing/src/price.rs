@@ -22,7 +22,6 @@ mod error;
 mod exchange;
 mod factor;
 mod file;
-mod fixed;
 mod profile;
 mod purchase;
 mod rate;

@@ -5,11 +5,11 @@
 //! statements that sum to it, in device time and in money, by largest remainder. What nobody can take, or what has no
 //! price, stays where it is, and a row of nothing says so.
 
-use super::split::{split, weight};
 use super::{Ledger, Piece, PostError, ReservedTime};
 use crate::charge::{Charge, ChargeKind, Quantity};
 use crate::money::{Amount, Exact};
 use crate::policy::{AllocationPolicy, CostKind, Taker};
+use crate::split::{split, weight};
 use crate::tenant::TenantId;
 use crate::words;
 use schema::units::NanoGpuHours;

@@ -4,11 +4,11 @@
 //! it last stopped, on all of its devices, and a rule credits that up to a number of hours, at the prices that it was
 //! charged.
 
-use super::split::share_of;
 use crate::charge::{Charge, ChargeKind, Quantity, Unit};
 use crate::instant::local;
 use crate::money::{Currency, Exact, UnitPrice};
 use crate::policy::{CreditRule, FailureReason, Policies};
+use crate::split::share_of;
 use crate::tenant::TenantId;
 use chrono_tz::Tz;
 use schema::id::WorkloadId;

@@ -1,9 +1,9 @@
 //! Reconciliation: the difference between a real invoice and the ledger, as rows of its own. Original lines stay as they
 //! were; nothing is scaled in silence.
 
-use super::split::split;
 use crate::charge::{Charge, ChargeKind};
 use crate::money::{Amount, Currency};
+use crate::split::split;
 use crate::tenant::TenantId;
 use schema::units::NanoGpuHours;
 use std::collections::BTreeMap;

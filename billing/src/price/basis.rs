@@ -2,7 +2,8 @@
 //!
 //! Held is the default everywhere. Where busy time isn't known, a basis that looks at it is refused: unknown is not zero.
 
-use super::{Span, fixed};
+use super::Span;
+use crate::fixed;
 use crate::tenant::TenantId;
 use schema::units::NanoGpuHours;
 use schema::wire::Sharing;

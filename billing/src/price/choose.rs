@@ -5,9 +5,10 @@ use super::entry::Measure;
 use super::factor::TurnedBy;
 use super::selector::Rank;
 use super::{
-    Answer, Asked, Per, PriceBook, PriceEntry, Rate, ServiceUnit, Unpriced, discount, exchange, factor, fixed,
+    Answer, Asked, Per, PriceBook, PriceEntry, Rate, ServiceUnit, Unpriced, discount, exchange, factor,
 };
 use crate::charge::Unit;
+use crate::fixed;
 use crate::glob;
 use crate::money::UnitPrice;
 use std::cmp::Reverse;

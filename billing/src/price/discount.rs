@@ -1,7 +1,8 @@
 //! Percentages off the list price. Of several that fit, the nearest tenant's wins; they are never compounded.
 
+use super::Span;
 use super::selector::exactness;
-use super::{Span, fixed};
+use crate::fixed;
 use crate::glob;
 use crate::money::UnitPrice;
 use crate::tenant::TenantId;

@@ -1,8 +1,9 @@
 //! Energy: from what a device drew to what was bought, what it costs and what it emitted. Without a price it is shown at
 //! price 0.
 
+use super::Span;
 use super::selector::exactness;
-use super::{Span, fixed};
+use crate::fixed;
 use crate::glob;
 use crate::money::{Exact, UnitPrice};
 

@@ -4,8 +4,8 @@ use super::selector::Selectors;
 use super::tiers::{TierMode, Tiers};
 use super::{Purchase, Span};
 use crate::charge::Unit;
+use crate::fixed;
 use crate::money::{Currency, UnitPrice};
-use crate::price::fixed;
 
 /// A `[[price]]` or `[[purchase]]`.
 #[derive(Debug, Clone, PartialEq, Eq)]

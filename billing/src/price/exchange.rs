@@ -1,6 +1,7 @@
 //! Exchange rates: each with its source and date, for a period or from an instant on. A missing rate is an error.
 
-use super::{Span, fixed};
+use super::Span;
+use crate::fixed;
 use crate::instant::local;
 use crate::money::{Amount, Currency, UnitPrice};
 use chrono::NaiveDate;

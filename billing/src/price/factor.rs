@@ -5,7 +5,8 @@
 
 use super::profile::Profile;
 use super::selector::exactness;
-use super::{Asked, Span, fixed};
+use super::{Asked, Span};
+use crate::fixed;
 use crate::glob;
 use crate::money::UnitPrice;
 use schema::share::Share;

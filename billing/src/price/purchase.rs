@@ -1,6 +1,6 @@
 //! The hourly price of a bought device: its price over the hours that it is expected to be in use.
 
-use super::fixed;
+use crate::fixed;
 use crate::money::{Currency, UnitPrice};
 
 /// Hours in a month of a device's life: a twelfth of 365 days.

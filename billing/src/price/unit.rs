@@ -1,6 +1,7 @@
 //! Service units: a named unit that GPU-hours are priced in by weights, and that has itself a price.
 
-use super::{Span, fixed};
+use super::Span;
+use crate::fixed;
 use crate::money::{Currency, UnitPrice};
 
 /// One version of a `[[service_unit]]`.

@@ -5,6 +5,7 @@ use super::{Gathered, Line, LineBasis, LineKey, LinePrice, Rules, Sums, TenantUs
 use crate::charge::Quantity;
 use crate::money::Currency;
 use crate::price::{Asked, Basis, Rate, Tiers};
+use crate::split::split;
 use crate::tenant::{Site, TenantId};
 use crate::wide::apportion;
 use schema::units::NanoGpuHours;
@@ -96,7 +97,7 @@ fn cut_lines(
         let (key, sums, quantity) = &parts[*at];
         let own: Vec<_> = pieces.iter().filter(|piece| piece.line == line).collect();
         let weights: Vec<u128> = own.iter().map(|piece| u128::from(piece.nano.unsigned_abs())).collect();
-        let lines = own.iter().zip(split(sums, &weights)).map(|(piece, sums)| {
+        let lines = own.iter().zip(split_sums(sums, &weights)).map(|(piece, sums)| {
             let price = LinePrice::Priced(rate_in_tier(tenant, key, &sums, piece.tier, rules));
             (LineKey { price, ..key.clone() }, sums, Quantity { nano: piece.nano, ..*quantity })
         });
@@ -123,16 +124,11 @@ fn rate_in_tier(tenant: &TenantId, key: &LineKey, sums: &Sums, tier: u32, rules:
 }
 
 /// Sums in parts by weight, each figure by largest remainder, so that the parts sum to the whole.
-fn split(sums: &Sums, weights: &[u128]) -> Vec<Sums> {
-    let cut = |value: i64| -> Vec<i64> {
-        let parts = apportion(u128::from(value.unsigned_abs()), weights);
-        let whole = |part| i64::try_from(part).expect("a part is no more than the whole") * value.signum();
-        // Nothing to weigh by: all of it is the first part's.
-        if weights.iter().all(|w| *w == 0) {
-            return (0..weights.len()).map(|at| if at == 0 { value } else { 0 }).collect();
-        }
-        parts.into_iter().map(whole).collect()
-    };
+fn split_sums(sums: &Sums, weights: &[u128]) -> Vec<Sums> {
+    // Nothing to weigh by: all of it is the first part's.
+    let first: Vec<u128> = (0..weights.len()).map(|at| u128::from(at == 0)).collect();
+    let weights = if weights.iter().all(|w| *w == 0) { &first } else { weights };
+    let cut = |value: i64| split(value, weights);
     let nano = |value: NanoGpuHours| cut(value.0);
     let (natural, observed, energy) = (cut(sums.natural_ms), cut(sums.observed_ms), cut(sums.energy_mj));
     let (held, charged) = (nano(sums.held), nano(sums.charged));

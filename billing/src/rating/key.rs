@@ -125,8 +125,8 @@ impl LinePrice {
 /// Milliseconds in 1e-9 hours, a tie to the even one.
 fn hours_nano(ms: i64) -> i64 {
     // 1e9 / 3.6e6 in lowest terms.
-    let (whole, rest) = ((i128::from(ms) * 2_500).div_euclid(9), (i128::from(ms) * 2_500).rem_euclid(9));
-    i64::try_from(whole + i128::from(rest > 4)).expect("a month of a fleet is below 9e9 hours")
+    let nano = crate::fixed::divide(i128::from(ms) * 2_500, 9);
+    i64::try_from(nano).expect("a month of a fleet is below 9e9 hours")
 }
 
 /// What a row of usage is asked with besides itself.

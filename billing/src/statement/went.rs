@@ -2,7 +2,8 @@
 
 use crate::money::Amount;
 use crate::rating::Line;
-use crate::wide::{apportion, mul_div};
+use crate::split::share_of;
+use crate::wide::apportion;
 use schema::units::NanoGpuHours;
 
 /// A posted total in three parts that sum to it exactly.
@@ -31,9 +32,10 @@ impl WhereItWent {
 
 /// The part of a line's exact cost that falls to a part of its held time.
 fn cost_of(line: &Line, part: NanoGpuHours) -> u128 {
-    let whole = |value: i128| u128::try_from(value).expect("held time and prices are not negative");
-    match (line.exact, whole(line.sums.held.0.into())) {
-        (None, _) | (_, 0) => 0,
-        (Some(exact), held) => mul_div(whole(exact.0), whole(part.0.into()), held).0,
+    match (line.exact, line.sums.held) {
+        (None, _) | (_, NanoGpuHours(0)) => 0,
+        (Some(exact), held) => {
+            u128::try_from(share_of(exact.0, part, held)).expect("held time and prices are not negative")
+        }
     }
 }

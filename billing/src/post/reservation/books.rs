@@ -3,8 +3,8 @@
 use super::charges::Taken;
 use crate::money::Exact;
 use crate::policy::{CostKind, Reservation};
-use crate::post::split::share_of;
 use crate::post::{Held, Ledger, OwnPrice};
+use crate::split::share_of;
 use crate::tenant::{Site, TenantId};
 use crate::usage::DeviceTotal;
 use schema::units::NanoGpuHours;

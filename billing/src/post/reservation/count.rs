@@ -10,7 +10,7 @@ use super::books::Books;
 use super::holds;
 use crate::policy::{CostKind, Reservation, Reserved, Scope};
 use crate::post::Ledger;
-use crate::post::split::split_time;
+use crate::split::split_time;
 use schema::units::NanoGpuHours;
 use schema::window::Window;
 use std::cmp::Reverse;

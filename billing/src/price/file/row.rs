@@ -1,9 +1,10 @@
 //! One entry while it is read: where it stands, what errors call it, and its values by kind.
 
+use crate::fixed;
 use crate::instant;
 use crate::money::{Currency, UnitPrice};
 use crate::place::Place;
-use crate::price::{PriceError, Span, fixed};
+use crate::price::{PriceError, Span};
 use crate::tenant::TenantId;
 use chrono_tz::Tz;
 use std::collections::BTreeSet;

@@ -1,4 +1,4 @@
-//! Fixed-point decimals and the one rounding of the price book: half to even.
+//! Fixed-point decimals and the one way to round: half to even.
 
 /// A decimal such as `12.5` in units of `10^-decimals`; `None` where the text isn't a plain decimal, is finer, or too
 /// large for 18 digits.
