@@ -54,7 +54,6 @@ pub async fn rate_dirty(store: &Store, config: &Loaded, window: Window) -> Resul
         let now_ms = crate::clock::now_ms();
         let revision = next_revision(reader.last_day_revision().await?, now_ms);
         let day_s = u32::try_from(day.window.start_ms / 1000).unwrap_or(0);
-        let rows: Vec<ChargeRow> = charges.rows(day_s, revision);
         let published = RatedDayRow {
             rules: name.clone(),
             day: day_s,
@@ -63,7 +62,8 @@ pub async fn rate_dirty(store: &Store, config: &Loaded, window: Window) -> Resul
             rated_at_ms: now_ms,
             held_nano: 0,
         };
-        store.writer().post_day(day.window, &changes_ms, &day.hours, &rows, published).await?;
+        let rows = charges.rows(day_s, revision);
+        store.writer().post_day(day.window, &changes_ms, &day.hours, rows, published).await?;
     }
     Ok(dirty.len() as u64)
 }
@@ -162,7 +162,8 @@ impl DayCharges {
         self.sums.entry(at).and_modify(|known| known.add(&sums)).or_insert(sums);
     }
 
-    fn rows(self, day: u32, revision: u64) -> Vec<ChargeRow> {
+    /// The rows, made as they are taken: a day of a large fleet would be many at once.
+    fn rows(self, day: u32, revision: u64) -> impl Iterator<Item = ChargeRow> {
         let keys: Vec<String> = self
             .lines
             .names()
@@ -170,7 +171,7 @@ impl DayCharges {
             .map(|key| serde_json::to_string(key).expect("a key of strings and integers serialises"))
             .collect();
         let (tenants, places) = (self.tenants.names(), self.places.names());
-        let row = |((tenant, line, place, _), sums): ((u32, u32, u32, i64), Sums)| {
+        let row = move |((tenant, line, place, _), sums): ((u32, u32, u32, i64), Sums)| {
             let place = &places[place as usize];
             ChargeRow {
                 day,
@@ -193,7 +194,7 @@ impl DayCharges {
                 memory_byte_ms: sums.memory_byte_ms,
             }
         };
-        self.sums.into_iter().map(row).collect()
+        self.sums.into_iter().map(row)
     }
 }
 

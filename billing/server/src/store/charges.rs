@@ -329,10 +329,10 @@ impl Writer {
         window: Window,
         changes_ms: &[i64],
         hours: &[HourRevision],
-        charges: &[ChargeRow],
+        charges: impl Iterator<Item = ChargeRow>,
         day: RatedDayRow,
     ) -> Result<(), StoreError> {
-        self.insert("charges", charges).await?;
+        self.insert_each::<ChargeRow, _>("charges", charges).await?;
         self.client
             .query_raw(sql::POST_DEVICE_DAYS)
             .param("day_s", day.day)

@@ -56,12 +56,26 @@ impl Writer {
     where
         T: Row + Serialize + for<'a> Row<Value<'a> = T>,
     {
-        if rows.is_empty() {
+        self.insert_each::<T, _>(table, rows.iter()).await
+    }
+
+    /// As [`Writer::insert`], of rows that are made as they are sent.
+    pub(super) async fn insert_each<T, B>(
+        &self,
+        table: &'static str,
+        rows: impl Iterator<Item = B>,
+    ) -> Result<(), StoreError>
+    where
+        T: Row + Serialize + for<'a> Row<Value<'a> = T>,
+        B: std::borrow::Borrow<T>,
+    {
+        let mut rows = rows.peekable();
+        if rows.peek().is_none() {
             return Ok(());
         }
         let mut insert = self.client.insert::<T>(table).await.doing("open an insert")?;
         for row in rows {
-            insert.write(row).await.doing("send rows")?;
+            insert.write(row.borrow()).await.doing("send rows")?;
         }
         insert.end().await.doing("store rows")
     }
