@@ -13,6 +13,8 @@ import time
 import unittest
 import urllib.request
 
+BUSY = "gpu_utilization_Percentage"
+GPUS = {str(index) for index in range(8)}
 SCENARIOS = pathlib.Path(__file__).parent.parent / "scenarios"
 
 
@@ -43,8 +45,8 @@ class Exporter(unittest.TestCase):
             finally:
                 exporter.send_signal(signal.SIGINT)
                 exporter.communicate(timeout=30)
-            busy = {index: value for index, value in self.values(metrics, "gpu_utilization_Percentage")}
-            self.assertEqual(set(busy), {str(index) for index in range(8)})
+            busy = dict(self.values(metrics, BUSY))
+            self.assertEqual(set(busy), GPUS)
             self.assertIn(busy["0"], (91.0, 92.0))
             self.assertEqual(busy["6"], 0.0)
             self.assertIn('pid="42002"', metrics)
@@ -53,19 +55,19 @@ class Exporter(unittest.TestCase):
             self.assertGreater(left["gpus"][0]["energy_mj"], 0)
 
     def scrape(self, exporter, port):
-        """Metrics, once they have the GPUs."""
+        """Metrics, once they have every GPU: the exporter fills them in one after the other."""
         deadline = time.monotonic() + 60
         while time.monotonic() < deadline:
             self.assertIsNone(exporter.poll(), "the exporter runs")
             try:
                 with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=5) as answer:
                     metrics = answer.read().decode()
-                if "gpu_utilization_Percentage{" in metrics and 'pid="42002"' in metrics:
+                if GPUS <= set(dict(self.values(metrics, BUSY))) and 'pid="42002"' in metrics:
                     return metrics
             except OSError:
                 pass
             time.sleep(0.2)
-        self.fail("the exporter had no GPUs after a minute")
+        self.fail("the exporter did not have every GPU after a minute")
 
     @staticmethod
     def values(metrics, name):
