@@ -2,6 +2,10 @@
 
 pub mod csv;
 
+pub mod focus;
+
+pub mod journal;
+
 pub mod json;
 
 pub mod mapping;

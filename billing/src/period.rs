@@ -95,6 +95,17 @@ impl Period {
         Self::parse(&format!("{:04}-{:02}", date.year(), date.month()), zone)
     }
 
+    /// The period that a statement's number, or a line's, names: `VIS-2026-09-L3` is of 2026-09.
+    pub fn of_number(number: &str, zone: Tz) -> Option<Self> {
+        number.match_indices('-').find_map(|(at, _)| {
+            let rest = &number[at + 1..];
+            // The longest that is a period: the name may go on with a line's number.
+            let mut ends: Vec<usize> = rest.match_indices('-').map(|(end, _)| end).collect();
+            ends.push(rest.len());
+            ends.into_iter().rev().find_map(|end| Self::parse(&rest[..end], zone).ok())
+        })
+    }
+
     /// Whether it is one calendar month.
     pub fn is_month(&self) -> bool {
         Self::month_of(self.window.start_ms, self.zone).is_ok_and(|month| month.window == self.window)

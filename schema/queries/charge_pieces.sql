@@ -1,4 +1,5 @@
--- Sums of charges over the days of a period by tenant, line and device, between edges (ascending, the period's ends among them).
+-- Sums of charges over the days of a period by tenant, line and device, between edges (ascending, the period's ends among them);
+-- '' for every tenant.
 WITH
 rated AS
 (
@@ -25,6 +26,6 @@ SELECT
     sum(energy_mj) AS energy,
     sum(memory_byte_ms) AS memory
 FROM charges
-WHERE (day, revision) IN rated
+WHERE (day, revision) IN rated AND ({tenant:String} = '' OR tenant = {tenant:String})
 GROUP BY from_ms, to_ms, tenant, line, cluster, node, device, model
 ORDER BY from_ms, cluster, device, tenant, line

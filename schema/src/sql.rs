@@ -62,6 +62,7 @@ migrations! {
     26 "0026_create_device_closed",
     27 "0027_create_imported_runs",
     28 "0028_create_imports",
+    30 "0030_create_charges_closed",
 }
 
 /// Hour close, first half: appends `usage_hourly` rows of the given hours under a revision.
@@ -139,6 +140,10 @@ queries! {
     COPY_USAGE_CLOSED = "copy_usage_closed";
     /// Copies the hourly device ledger that a period is closed from.
     COPY_DEVICE_CLOSED = "copy_device_closed";
+    /// Copies the daily charges that a period is closed from.
+    COPY_CHARGES_CLOSED = "copy_charges_closed";
+    /// A tenant's charges of a closed period, by line, device and day.
+    CHARGE_PIECES_CLOSED = "charge_pieces_closed";
     /// A checksum of the closed rows of a period.
     CLOSED_CHECKSUM = "closed_checksum";
     /// How a period was closed.

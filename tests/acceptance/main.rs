@@ -5,6 +5,7 @@
 mod accuracy;
 mod attribution;
 mod captures;
+mod focus;
 mod gentd26;
 mod openb;
 mod trace;
@@ -24,11 +25,14 @@ fn main() -> ExitCode {
             section(&mut figures, "captures", |f| captures::run(f, &data.join("captures")));
             section(&mut figures, "gentd26", |f| gentd26::run(f, &data.join("alibaba")));
             section(&mut figures, "openb", |f| openb::run(f, &data.join("alibaba")));
+            section(&mut figures, "focus", |f| {
+                focus::run(f, &data.with_file_name("bin").join("focus-check"))
+            });
         }
-        None if !["captures", "gentd26", "openb"].into_iter().any(is_wanted) => {}
+        None if !["captures", "gentd26", "openb", "focus"].into_iter().any(is_wanted) => {}
         None => {
             eprintln!(
-                "acceptance: the public traces are missing: put them at ../shared/data beside this checkout"
+                "acceptance: the public traces and FOCUS's validator are missing: put them at ../shared/data and ../shared/bin beside this checkout"
             );
             figures.add("data", "found", 0.0, "folder", Target::AtLeast(1.0));
         }

@@ -1,5 +1,7 @@
 //! What the end-to-end tests, the acceptance run and the benchmarks share.
 
+pub mod every_kind;
+
 pub mod figures;
 
 pub mod kubernetes;

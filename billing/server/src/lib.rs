@@ -29,6 +29,8 @@ pub mod periods;
 
 pub mod report;
 
+pub mod focus;
+
 pub mod app;
 
 pub mod api;

@@ -112,7 +112,11 @@ async fn rated_bill(
     }
     let days = Days { rules: &name, window };
     let pieces = async {
-        if bill::needs_pieces(rules) { reader.charge_pieces(days, &edges_ms).await } else { Ok(Vec::new()) }
+        if bill::needs_pieces(rules) {
+            reader.charge_pieces(days, &edges_ms, None).await
+        } else {
+            Ok(Vec::new())
+        }
     };
     let (lines, held, devices, pieces, prices, mapping, posted) = tokio::try_join!(
         reader.charge_lines(days, only),

@@ -283,15 +283,20 @@ impl Table {
 
 /// A text cell: harmless to a spreadsheet, quoted where it must be.
 fn quoted(text: &str) -> String {
-    // Full-width forms are folded to ASCII by some spreadsheets before they look for a formula.
-    const STARTS: [char; 10] = ['=', '+', '-', '@', '\t', '\r', '\n', '＝', '＋', '＠'];
-    let first = text.trim_start_matches([' ', '\u{a0}']);
-    let safe = if first.starts_with(STARTS) { format!("'{text}") } else { text.to_string() };
+    let safe = harmless(text);
     if safe.contains([',', '"', '\r', '\n', ';', '\t']) {
         format!("\"{}\"", safe.replace('"', "\"\""))
     } else {
         safe
     }
+}
+
+/// A text with an apostrophe in front where a spreadsheet would take it for a formula.
+pub(super) fn harmless(text: &str) -> String {
+    // Full-width forms are folded to ASCII by some spreadsheets before they look for a formula.
+    const STARTS: [char; 10] = ['=', '+', '-', '@', '\t', '\r', '\n', '＝', '＋', '＠'];
+    let first = text.trim_start_matches([' ', '\u{a0}']);
+    if first.starts_with(STARTS) { format!("'{text}") } else { text.into() }
 }
 
 #[cfg(test)]

@@ -144,6 +144,19 @@ impl CostKind {
 }
 
 impl Taker {
+    /// The method's name in exports; its page is in docs/methods/.
+    pub fn method_id(&self) -> &'static str {
+        match self {
+            Taker::Platform => "allocation-platform-v1",
+            Taker::Owner => "allocation-owner-v1",
+            Taker::Even => "allocation-even-v1",
+            Taker::Usage => "allocation-usage-v1",
+            Taker::Cost => "allocation-cost-v1",
+            Taker::Reserved => "allocation-reserved-v1",
+            Taker::Fixed(_) => "allocation-fixed-v1",
+        }
+    }
+
     /// How it is shared out, for people: `by usage`.
     pub fn method(&self) -> &'static str {
         match self {

@@ -16,6 +16,9 @@ use schema::units::NanoGpuHours;
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
 
+/// What the words of a row that takes a cost from where it stood end in.
+pub(crate) const TAKEN: &str = ": taken by tenants";
+
 /// Everything that is shared out, and what it is shared out by.
 #[derive(Debug, Clone, Copy)]
 pub struct Allocate<'a> {
@@ -261,7 +264,7 @@ impl<'a> Allocate<'a> {
         let only = if let [(tenant, ..)] = onto.as_slice() { Some((*tenant).clone()) } else { None };
         let away = (group.from, NanoGpuHours(-moved.0), -moved_amount);
         let what = format!("{subject}, {}", policy.taker.method());
-        rows.push(self.row(policy, away, &format!("{what}: taken by tenants"), only));
+        rows.push(self.row(policy, away, &format!("{what}{TAKEN}"), only));
         for part in onto {
             rows.push(self.row(policy, part, &what, Some(group.from.clone())));
         }

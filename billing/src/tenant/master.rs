@@ -16,6 +16,9 @@ pub struct Tenant {
     pub parent: Option<TenantId>,
     /// Cost centre that its statements name.
     pub cost_centre: Option<String>,
+    /// Account that an ERP posts its statements to.
+    #[serde(default)]
+    pub account: Option<String>,
     /// E-mail addresses of the people to ask.
     pub contacts: Vec<String>,
     /// Language of its statements, BCP 47.
@@ -45,6 +48,7 @@ impl Tenant {
             name: id.as_str().into(),
             parent: None,
             cost_centre: None,
+            account: None,
             contacts: Vec::new(),
             language: None,
             currency: None,

@@ -1,14 +1,17 @@
 //! `slicemeter report`: the statements of a period, on standard output or as files.
 
-use super::{Global, Outcome, load_and_open};
+use super::{Global, Outcome, WrongUse, load_and_open};
 use crate::api::statements::{Format, render, render_platform};
 use crate::config::Loaded;
+use crate::focus::{self, Dataset, FocusFileError, Wanted};
 use crate::jobs::rate::rate_dirty;
 use crate::jobs::settle::settle;
 use crate::open::Opened;
-use crate::report::{bill, live_bill, statement};
+use crate::report::{bill, live_bill, of_tenant, statement};
+use crate::store::Reader;
 use anyhow::Context;
 use billing::export;
+use billing::export::focus::{Form, Version};
 use billing::period::Period;
 use billing::statement::Bill;
 use billing::tenant::TenantId;
@@ -28,14 +31,68 @@ pub struct Options {
     #[arg(long)]
     tenant: Option<String>,
     /// How it is written
-    #[arg(long, value_enum, default_value_t = Format::Text)]
-    format: Format,
+    #[arg(long, value_enum, default_value_t = Written::Text)]
+    format: Written,
+    /// Version of FOCUS
+    #[arg(long, value_name = "1.4|1.2", default_value = "1.4", value_parser = focus_version)]
+    focus_version: Version,
+    /// Which of FOCUS's datasets
+    #[arg(long, value_enum, default_value_t = Dataset::CostAndUsage)]
+    focus_dataset: Dataset,
     /// A file; or, without --tenant, a directory that gets a file for each tenant
     #[arg(long, value_name = "PATH")]
     output: Option<PathBuf>,
     /// Show what each statement would come to with this price book in place of prices.toml; nothing is kept
     #[arg(long, value_name = "FILE", conflicts_with_all = ["tenant", "format", "output"])]
     what_if: Option<PathBuf>,
+}
+
+/// How a report is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum Written {
+    /// Aligned text, at most 110 columns
+    Text,
+    /// A self-contained page
+    Html,
+    /// One line a row
+    Csv,
+    /// Everything, decimals as strings
+    Json,
+    /// FOCUS as CSV: a row for each device, day and line, and for each charge
+    FocusCsv,
+    /// FOCUS as Apache Parquet
+    FocusParquet,
+    /// Journal entries for an ERP, balanced to zero
+    JournalCsv,
+}
+
+/// What a format is of.
+enum Kind {
+    Statement(Format),
+    Focus(Form),
+    Journal,
+}
+
+impl Written {
+    fn kind(self) -> Kind {
+        match self {
+            Self::Text => Kind::Statement(Format::Text),
+            Self::Html => Kind::Statement(Format::Html),
+            Self::Csv => Kind::Statement(Format::Csv),
+            Self::Json => Kind::Statement(Format::Json),
+            Self::FocusCsv => Kind::Focus(Form::Csv),
+            Self::FocusParquet => Kind::Focus(Form::Parquet),
+            Self::JournalCsv => Kind::Journal,
+        }
+    }
+}
+
+fn focus_version(text: &str) -> Result<Version, String> {
+    match text {
+        "1.4" => Ok(Version::V1_4),
+        "1.2" => Ok(Version::V1_2),
+        _ => Err("write 1.4 or 1.2".into()),
+    }
 }
 
 /// Writes the statements. A line without a price keeps its quantity and is a finding.
@@ -57,25 +114,42 @@ async fn write(options: &Options, config: &Loaded, opened: &Opened) -> anyhow::R
     }
     let reader = opened.store.reader();
     let tenant = options.tenant.as_deref();
+    let format = match options.format.kind() {
+        Kind::Statement(format) => format,
+        Kind::Focus(form) => {
+            let (version, dataset) = (options.focus_version, options.focus_dataset);
+            let wanted = Wanted { period: &period, tenant, version, dataset, form };
+            write_focus(&reader, config, wanted, options.output.as_deref()).await?;
+            return Ok(Outcome::Done);
+        }
+        Kind::Journal => {
+            let mut bill = bill(&reader, config, &period).await?;
+            if let Some(tenant) = tenant {
+                bill.tenants = vec![of_tenant(&bill, tenant)?.clone()];
+            }
+            put(&journal(&bill, config)?, options.output.as_deref())?;
+            return Ok(Outcome::Done);
+        }
+    };
     let unpriced = match tenant.filter(|tenant| *tenant != TenantId::PLATFORM) {
         Some(tenant) => {
             let statement = statement(&reader, config, &period, tenant).await?;
-            put(&render(&statement, options.format, &Links::none()), options.output.as_deref())?;
+            put(&render(&statement, format, &Links::none()), options.output.as_deref())?;
             statement.totals.unpriced_lines
         }
         None => {
             let bill = bill(&reader, config, &period).await?;
             match (tenant, &options.output) {
                 (Some(_), output) => {
-                    put(&render_platform(&bill, options.format, &Links::none()), output.as_deref())?;
+                    put(&render_platform(&bill, format, &Links::none()), output.as_deref())?;
                     bill.platform.totals.unpriced_lines
                 }
                 (None, Some(directory)) => {
-                    write_all(&bill, options.format, directory)?;
+                    write_all(&bill, format, directory)?;
                     unpriced_lines(&bill)
                 }
                 (None, None) => {
-                    put(&together(&bill, options.format), None)?;
+                    put(&together(&bill, format), None)?;
                     unpriced_lines(&bill)
                 }
             }
@@ -86,6 +160,54 @@ async fn write(options: &Options, config: &Loaded, opened: &Opened) -> anyhow::R
         return Ok(Outcome::Finding);
     }
     Ok(Outcome::Done)
+}
+
+/// The journal of a bill, as slicemeter.toml says.
+fn journal(bill: &Bill, config: &Loaded) -> anyhow::Result<Vec<u8>> {
+    let Some(template) = &config.journal else {
+        let missing = "a journal needs to know the platform's cost centre and accounts: add [journal] to slicemeter.toml";
+        return Err(WrongUse(missing.into()).into());
+    };
+    export::journal::journal(bill, template).map_err(|wrong| WrongUse(wrong.to_string()).into())
+}
+
+/// Writes a FOCUS file. A file with a name gets it when it is whole.
+async fn write_focus(
+    reader: &Reader,
+    config: &Loaded,
+    wanted: Wanted<'_>,
+    output: Option<&Path>,
+) -> anyhow::Result<()> {
+    let Some(path) = output else {
+        let bytes = focus::write(reader, config, wanted, Vec::new()).await.map_err(focus_error)?;
+        return put(&bytes, None);
+    };
+    let could_not = || format!("could not write {}", path.display());
+    let part = path.with_added_extension("part");
+    let file = std::fs::File::create(&part).with_context(could_not)?;
+    let written = focus::write(reader, config, wanted, std::io::BufWriter::new(file)).await;
+    let done = match written {
+        Ok(buffered) => match buffered.into_inner() {
+            Ok(_) => std::fs::rename(&part, path).with_context(could_not),
+            Err(error) => Err(error.into_error()).with_context(could_not),
+        },
+        Err(error) => Err(focus_error(error)),
+    };
+    if done.is_err() {
+        let _ = std::fs::remove_file(&part);
+    }
+    done
+}
+
+/// What is wrong with the report is wrong with the file.
+fn focus_error(error: FocusFileError) -> anyhow::Error {
+    match error {
+        FocusFileError::Report(report) => report.into(),
+        wrong @ (FocusFileError::NoIssuer | FocusFileError::NotMonths(_) | FocusFileError::NoDataset) => {
+            WrongUse(wrong.to_string()).into()
+        }
+        other => other.into(),
+    }
 }
 
 /// The period under a price book on trial, beside what it is.

@@ -5,7 +5,7 @@ use crate::config::Loaded;
 use crate::jobs::rate::dirty_days;
 use crate::jobs::settle::settle;
 use crate::report;
-use crate::store::charges::HourRevision;
+use crate::store::charges::{Days, HourRevision};
 use crate::store::closing::{Closing, ClosingRow};
 use crate::store::{Reader, Store, StoreError};
 use billing::closing::{Facts, Finding, Inputs, Item, Waiver, findings, seal};
@@ -105,7 +105,7 @@ pub async fn close(
     Err(PeriodsError::Busy(label.into()))
 }
 
-/// One attempt; `None` where its hours were dropped before they were copied.
+/// One attempt; `None` where its hours were dropped, or its days rated again, before they were copied.
 async fn try_close(
     store: &Store,
     config: &Loaded,
@@ -118,9 +118,12 @@ async fn try_close(
     let (reader, writer, label) = (store.reader(), store.writer(), period.label());
     let now_ms = crate::clock::now_ms();
     let attempt = crate::jobs::close::next_revision(0, now_ms);
-    writer.copy_closed(label, attempt, period.window(), hours).await?;
-    let copied = reader.closed_capacity(label, attempt).await?;
-    if copied != bill.fleet.capacity {
+    let rules = config.rules_name();
+    let days = Days { rules: &rules, window: period.window() };
+    writer.copy_closed(label, attempt, days, hours).await?;
+    let (copied, fit) =
+        tokio::try_join!(reader.closed_capacity(label, attempt), reader.closed_charges_fit(label, attempt))?;
+    if copied != bill.fleet.capacity || !fit {
         writer.drop_attempt(label, attempt).await?;
         return Ok(None);
     }

@@ -22,7 +22,7 @@ pub async fn verify(reader: &Reader, period: &Period) -> Result<(Manifest, Vec<S
         wrong.push(format!("statement of {what}"));
     }
     if reader.closed_checksum(label, closing.attempt).await? != inputs.rows_checksum {
-        wrong.push("rows of usage or devices differ from those that were closed".to_owned());
+        wrong.push("rows of usage, devices or charges differ from those that were closed".to_owned());
     }
     for (file, version) in [("prices.toml", &inputs.prices), ("tenants.toml", &inputs.mapping)] {
         match reader.config_content(file, &version.hash).await? {

@@ -83,7 +83,7 @@ struct LineFound {
 }
 
 #[derive(Row, Deserialize)]
-struct PieceFound {
+pub(super) struct PieceFound {
     from_ms: i64,
     to_ms: i64,
     tenant_id: String,
@@ -100,6 +100,34 @@ struct PieceFound {
     unknown: i64,
     energy: i64,
     memory: u128,
+}
+
+impl TryFrom<PieceFound> for DevicePiece {
+    type Error = StoreError;
+
+    fn try_from(row: PieceFound) -> Result<Self, StoreError> {
+        let segment = Window::new(row.from_ms, row.to_ms);
+        Ok(DevicePiece {
+            tenant: tenant_of(&row.tenant_id)?,
+            key: key_of(&row.line_key)?,
+            cluster: row.cluster_name,
+            node: row.node_name,
+            device: row.device_uuid,
+            model: row.model_name,
+            segment,
+            sums: Sums {
+                span: segment,
+                natural_ms: row.natural,
+                observed_ms: row.observed,
+                held: NanoGpuHours(row.held),
+                charged: NanoGpuHours(row.charged),
+                busy: NanoGpuHours(row.busy),
+                unknown: NanoGpuHours(row.unknown),
+                energy_mj: row.energy,
+                memory_byte_ms: row.memory,
+            },
+        })
+    }
 }
 
 #[derive(Row, Deserialize)]
@@ -229,7 +257,8 @@ impl Reader {
             .collect()
     }
 
-    /// Sums by tenant, line and device, between `edges_ms` (instants strictly inside the window).
+    /// Sums by tenant, line and device, between `edges_ms` (instants strictly inside the window); of one tenant where it is
+    /// named.
     ///
     /// # Errors
     /// ClickHouse refuses or can't be reached; a key that this version can't read.
@@ -237,37 +266,16 @@ impl Reader {
         &self,
         days: Days<'_>,
         edges_ms: &[i64],
+        tenant: Option<&TenantId>,
     ) -> Result<Vec<DevicePiece>, StoreError> {
         let rows: Vec<PieceFound> = self
             .of_days(sql::CHARGE_PIECES, days)
             .param("edges", edges(days.window, edges_ms))
+            .param("tenant", tenant.map_or("", TenantId::as_str))
             .fetch_all()
             .await
             .doing("sum charges by device")?;
-        let piece = |row: PieceFound| {
-            let segment = Window::new(row.from_ms, row.to_ms);
-            Ok(DevicePiece {
-                tenant: tenant_of(&row.tenant_id)?,
-                key: key_of(&row.line_key)?,
-                cluster: row.cluster_name,
-                node: row.node_name,
-                device: row.device_uuid,
-                model: row.model_name,
-                segment,
-                sums: Sums {
-                    span: segment,
-                    natural_ms: row.natural,
-                    observed_ms: row.observed,
-                    held: NanoGpuHours(row.held),
-                    charged: NanoGpuHours(row.charged),
-                    busy: NanoGpuHours(row.busy),
-                    unknown: NanoGpuHours(row.unknown),
-                    energy_mj: row.energy,
-                    memory_byte_ms: row.memory,
-                },
-            })
-        };
-        rows.into_iter().map(piece).collect()
+        rows.into_iter().map(TryInto::try_into).collect()
     }
 
     /// Device time held, by tenant and device; of one tenant where it is named.

@@ -1,10 +1,12 @@
 //! Closed periods and what is posted to open ones: written once, read as they were written.
 
-use super::charges::HourRevision;
+use super::charges::{Days, HourRevision, PieceFound};
 use super::totals::UsageFound;
 use super::{Doing, Reader, StoreError, Writer};
+use billing::bill::DevicePiece;
 use billing::closing::{LateNode, Sealed};
 use billing::rating::LineKey;
+use billing::tenant::TenantId;
 use billing::usage::UsageTotal;
 use clickhouse::Row;
 use schema::sql;
@@ -147,6 +149,42 @@ impl Reader {
         Ok(NanoGpuHours(nano))
     }
 
+    /// Whether the charges that an attempt copied hold what its devices say was held.
+    ///
+    /// # Errors
+    /// ClickHouse refuses or can't be reached.
+    pub async fn closed_charges_fit(&self, period: &str, attempt: u64) -> Result<bool, StoreError> {
+        let held = "SELECT (SELECT sum(held_nano) FROM charges_closed WHERE period = {period:String} AND attempt = {attempt:UInt64}) \
+                    = (SELECT sum(held_nano) FROM device_closed WHERE period = {period:String} AND attempt = {attempt:UInt64})";
+        self.query(held)
+            .param("period", period)
+            .param("attempt", attempt)
+            .fetch_one()
+            .await
+            .doing("check closed charges")
+    }
+
+    /// A tenant's charges of a closed period, by line, device and day.
+    ///
+    /// # Errors
+    /// ClickHouse refuses or can't be reached; a key that this version can't read.
+    pub async fn closed_pieces(
+        &self,
+        period: &str,
+        attempt: u64,
+        tenant: &TenantId,
+    ) -> Result<Vec<DevicePiece>, StoreError> {
+        let rows: Vec<PieceFound> = self
+            .query(sql::CHARGE_PIECES_CLOSED)
+            .param("period", period)
+            .param("attempt", attempt)
+            .param("tenant", tenant.as_str())
+            .fetch_all()
+            .await
+            .doing("read closed charges by device")?;
+        rows.into_iter().map(TryInto::try_into).collect()
+    }
+
     /// What was posted to some periods, by time.
     ///
     /// # Errors
@@ -228,7 +266,7 @@ impl Reader {
 }
 
 impl Writer {
-    /// Copies the hours that a period is closed from, under an attempt.
+    /// Copies the hours that a period is closed from, and the charges that were rated of them by `rules`, under an attempt.
     ///
     /// # Errors
     /// ClickHouse refuses or can't be reached.
@@ -236,7 +274,7 @@ impl Writer {
         &self,
         period: &str,
         attempt: u64,
-        window: Window,
+        Days { rules, window }: Days<'_>,
         hours: &[HourRevision],
     ) -> Result<(), StoreError> {
         for (statement, doing) in [
@@ -255,7 +293,16 @@ impl Writer {
                 .await
                 .doing(doing)?;
         }
-        Ok(())
+        self.client
+            .query_raw(sql::COPY_CHARGES_CLOSED)
+            .param("period", period)
+            .param("attempt", attempt)
+            .param("rules", rules)
+            .param("start_ms", window.start_ms)
+            .param("end_ms", window.end_ms)
+            .execute()
+            .await
+            .doing("copy a period's charges")
     }
 
     /// Keeps the documents of an attempt to close a period.
@@ -296,7 +343,7 @@ impl Writer {
     /// # Errors
     /// ClickHouse refuses or can't be reached.
     pub async fn drop_attempt(&self, period: &str, attempt: u64) -> Result<(), StoreError> {
-        for table in ["usage_closed", "device_closed", "closed_statements"] {
+        for table in ["usage_closed", "device_closed", "charges_closed", "closed_statements"] {
             self.client
                 .query_raw(
                     "ALTER TABLE {table:Identifier} DROP PARTITION tuple({period:String}, {attempt:UInt64})",

@@ -19,6 +19,7 @@ pub(super) struct Row {
     name: Option<String>,
     parent: Option<String>,
     cost_centre: Option<String>,
+    account: Option<String>,
     contacts: Option<Vec<String>>,
     language: Option<String>,
     currency: Option<String>,
@@ -34,6 +35,7 @@ struct Change {
     name: Option<String>,
     parent: Option<String>,
     cost_centre: Option<String>,
+    account: Option<String>,
     contacts: Option<Vec<String>>,
     language: Option<String>,
     currency: Option<String>,
@@ -92,6 +94,7 @@ fn read_tenant(place: &Place, row: Row, zone: Tz) -> Result<History, TenantError
         name: row.name,
         parent: row.parent,
         cost_centre: row.cost_centre,
+        account: row.account,
         contacts: row.contacts,
         language: row.language,
         currency: row.currency,
@@ -111,6 +114,7 @@ fn read_tenant(place: &Place, row: Row, zone: Tz) -> Result<History, TenantError
             name: change.name,
             parent: change.parent,
             cost_centre: change.cost_centre,
+            account: change.account,
             contacts: change.contacts,
             language: change.language,
             currency: change.currency,
@@ -131,13 +135,14 @@ struct Data {
     name: Option<String>,
     parent: Option<String>,
     cost_centre: Option<String>,
+    account: Option<String>,
     contacts: Option<Vec<String>>,
     language: Option<String>,
     currency: Option<String>,
 }
 
 impl Data {
-    /// Puts what is stated over what was. An empty `parent` or `cost_centre` takes it away.
+    /// Puts what is stated over what was. An empty `parent`, `cost_centre` or `account` takes it away.
     fn put(self, place: &Place, tenant: &mut Tenant) -> Result<(), TenantError> {
         let wrong = |key, value: &str, remedy| TenantError::Value {
             place: place.clone(),
@@ -181,6 +186,9 @@ impl Data {
         }
         if let Some(cost_centre) = self.cost_centre {
             tenant.cost_centre = Some(cost_centre).filter(|c| !c.is_empty());
+        }
+        if let Some(account) = self.account {
+            tenant.account = Some(account).filter(|a| !a.is_empty());
         }
         if let Some(contacts) = self.contacts {
             tenant.contacts = contacts;

@@ -1,0 +1,104 @@
+//! FOCUS files of a closed month and an open one, through the command line: they are the ledger, whatever is in it.
+
+use harness::every_kind::EveryKind;
+use serde_json::Value;
+use std::collections::{BTreeMap, BTreeSet};
+
+type Row = BTreeMap<String, String>;
+
+fn rows(file: &[u8]) -> Vec<Row> {
+    let mut reader = csv::Reader::from_reader(file);
+    reader.deserialize().map(|row| row.expect("a row of as many cells as columns")).collect()
+}
+
+/// In 1e-15 of the currency.
+fn exact(cell: &str) -> i128 {
+    let (whole, decimals) = cell.split_once('.').expect("every decimal has a point");
+    format!("{whole}{decimals:0<15}").parse().expect("digits")
+}
+
+fn by_tenant(rows: &[Row]) -> BTreeMap<&str, i128> {
+    let mut sums = BTreeMap::new();
+    for row in rows {
+        *sums.entry(row["x_TenantId"].as_str()).or_default() += exact(&row["BilledCost"]);
+    }
+    sums
+}
+
+fn amount(value: &Value) -> i128 {
+    exact(value.as_str().expect("decimals are strings"))
+}
+
+fn check(bill: &Value, rows: &[Row], month: &str) {
+    let sums = by_tenant(rows);
+    for statement in bill["statements"].as_array().expect("statements") {
+        let tenant = statement["tenant"]["id"].as_str().expect("an id");
+        assert_eq!(sums[tenant], amount(&statement["totals"]["amount"]), "{tenant} in {month}");
+    }
+    assert_eq!(sums.values().sum::<i128>(), amount(&bill["fleet"]["amount"]), "{month}");
+}
+
+fn kinds(rows: &[Row]) -> BTreeSet<&str> {
+    rows.iter().map(|row| row["x_ChargeKind"].as_str()).collect()
+}
+
+#[test]
+fn a_focus_file_of_any_month_sums_to_its_statements() {
+    let story = EveryKind::make().expect("the months are made");
+    let file = |period: &str, more: &[&str]| {
+        let args = ["report", "--period", period, "--format", "focus-csv"];
+        let output = story.service.cli(&[&args[..], more].concat()).expect("runs");
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        output.stdout
+    };
+    for (month, version) in [(&story.closed, "1.4"), (&story.open, "1.4"), (&story.closed, "1.2")] {
+        let bill = story.bill(month).expect("a bill");
+        check(&bill, &rows(&file(month, &["--focus-version", version])), month);
+    }
+    let closed = rows(&file(&story.closed, &[]));
+    let open = rows(&file(&story.open, &[]));
+    for kind in ["usage", "free", "reservation", "fee", "energy", "basis difference", "allocated", "tax"] {
+        assert!(kinds(&closed).contains(kind), "{kind} of {:?}", kinds(&closed));
+    }
+    for kind in ["correction", "credit", "adjustment", "reconciliation"] {
+        assert!(kinds(&open).contains(kind), "{kind} of {:?}", kinds(&open));
+    }
+    assert!(closed.iter().any(|row| row["x_PriceState"] == "unpriced"));
+    assert!(
+        closed.iter().any(|row| row["SkuPriceId"].ends_with("#2")),
+        "the second tier is a price of its own"
+    );
+    let stated: BTreeSet<&str> = closed.iter().map(|row| row["x_StatementStatus"].as_str()).collect();
+    assert_eq!(stated, BTreeSet::from(["FINAL"]));
+
+    // One tenant's file is its rows of the whole.
+    let own = rows(&file(&story.closed, &["--tenant", "one"]));
+    let of_whole: Vec<&Row> = closed.iter().filter(|row| row["x_TenantId"] == "one").collect();
+    assert_eq!(own.iter().collect::<Vec<_>>(), of_whole);
+
+    // What the invoice says of a line is what its rows sum to.
+    let details = rows(&file(&story.closed, &["--focus-dataset", "invoice-detail"]));
+    let sums = |rows: &[Row]| {
+        let mut sums: BTreeMap<String, i128> = BTreeMap::new();
+        for row in rows {
+            *sums.entry(row["InvoiceDetailId"].clone()).or_default() += exact(&row["BilledCost"]);
+        }
+        sums.retain(|_, sum| *sum != 0);
+        sums
+    };
+    assert_eq!(sums(&closed), sums(&details));
+    let periods = rows(&file(&story.closed, &["--focus-dataset", "billing-period"]));
+    assert_eq!(periods[0]["BillingPeriodStatus"], "Closed");
+
+    // Bad input is told with its remedy, and nothing is left half-written.
+    let refused = |args: &[&str]| {
+        let output = story.service.cli(&[&["report", "--format", "focus-csv"], args].concat()).expect("runs");
+        assert_eq!(output.status.code(), Some(2));
+        String::from_utf8_lossy(&output.stderr).into_owned()
+    };
+    let days = format!("{}-01..{}-03", story.closed, story.closed);
+    assert!(refused(&["--period", &days]).contains("whole months"));
+    assert!(refused(&["--period", &story.closed, "--tenant", "nobody"]).contains("has no statement"));
+    let datasets = ["--focus-version", "1.2", "--focus-dataset", "billing-period"];
+    assert!(refused(&[&["--period", &story.closed], &datasets[..]].concat()).contains("--focus-version"));
+}
