@@ -9,7 +9,7 @@ mod what_if;
 
 pub use explain::explain;
 pub use fleet::fleet;
-pub use postings::{charges, differences};
+pub use postings::{charges, differences, proposals};
 pub use statement::{platform, statement};
 pub use tenants::{dry_run, unmapped};
 pub use what_if::what_if;

@@ -1,5 +1,6 @@
 //! From the NVML library to a tenant's statement, through the shipped programs: laws over random fleets, and stories.
 
+mod credits;
 mod demo;
 mod imports;
 mod late;
