@@ -14,5 +14,5 @@ pub use statement::{platform, statement};
 pub use tenants::{dry_run, unmapped};
 pub use what_if::what_if;
 
-pub(crate) use explain::{price as price_sentence, sum_of_hours};
+pub(crate) use explain::{price as price_sentence, price_steps, sum_of_hours};
 pub(crate) use fleet::{check, of_fleet};

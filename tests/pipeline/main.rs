@@ -6,6 +6,7 @@ mod imports;
 mod late;
 mod members;
 mod periods;
+mod prices;
 mod random;
 mod stage;
 mod tenants;

@@ -58,6 +58,11 @@ impl Stage {
         std::fs::write(self.path("tenants.toml"), text).expect("the directory is there");
     }
 
+    /// Edits `prices.toml` as an operator would.
+    pub fn write_prices(&self, text: &str) {
+        std::fs::write(self.path("prices.toml"), text).expect("the directory is there");
+    }
+
     pub fn enrol(&self, node: &str) -> Result<String> {
         http::enrol(&self.service.url(), &self.join, CLUSTER, node)
     }
