@@ -17,7 +17,7 @@ pub fn cut(rows: Vec<WorkHeld>, at_ms: i64, slices: &[SliceRow]) -> Vec<WorkHeld
     for row in rows.iter().filter(|row| hit(row)) {
         *whole.entry((row.workload, row.device.clone(), row.segment.start_ms)).or_default() += row.natural_ms;
     }
-    for ((workload, device, start_ms), _) in &whole {
+    for (workload, device, start_ms) in whole.keys() {
         let of_row = slices.iter().filter(|slice| {
             let in_time = *start_ms <= slice.window.start_ms && slice.window.start_ms < at_ms;
             slice.workload == *workload && slice.device == *device && in_time
