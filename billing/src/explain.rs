@@ -104,6 +104,10 @@ pub struct Explained {
     pub line: Line,
     /// Its price, where there is one.
     pub price: Option<PriceEntry>,
+    /// How the price comes about, a step a line; empty where it is simply what the entry says.
+    pub derivation: Vec<String>,
+    /// Why the entry says something else of the past than it did once.
+    pub changes: Vec<String>,
     /// The workloads in it, largest first.
     pub workloads: Vec<WorkloadPart>,
     /// The first [`ROWS_MAX`] device-hours, by time.
@@ -156,8 +160,10 @@ impl Explained {
         let Opening { usage, slices, host_memory, owners, tenants, prices } = opening;
         let mut workloads: BTreeMap<WorkloadId, WorkloadPart> = BTreeMap::new();
         let mut hours = Vec::new();
+        let rules = Rules { tenants, prices };
+        let mut derivation = Vec::new();
         for row in usage {
-            let (resolved, key) = Rules { tenants, prices }.line_among(row, owners);
+            let (resolved, key) = rules.line_among(row, owners);
             if resolved.tenant != statement.tenant.id || key != line.key {
                 continue;
             }
@@ -170,6 +176,9 @@ impl Explained {
                 host_memory: host_memory.get(&row.workload).copied(),
             });
             part.add(row);
+            if derivation.is_empty() {
+                derivation = rules.derivation(row, &resolved.tenant, owners, line);
+            }
             part.matched_by.insert(resolved.by);
             hours.push(device_hour(row, line));
         }
@@ -179,12 +188,27 @@ impl Explained {
         let mut workloads: Vec<WorkloadPart> = workloads.into_values().collect();
         workloads.sort_by_key(|part| (std::cmp::Reverse(part.held), part.workload));
         let (hours_count, slices_count) = (hours.len(), slices.len());
+        let price = line.key.price.entry().and_then(|id| prices.entry(id)).cloned();
+        // An entry's own figure alone says nothing new.
+        let simple = derivation.len() < 2 && price.as_ref().is_none_or(|entry| entry.purchase.is_none());
+        if simple {
+            derivation.clear();
+        }
         let hours_held = hours.iter().map(|h| h.held).sum();
         hours.truncate(ROWS_MAX);
         slices.truncate(ROWS_MAX);
         Self {
             reference: format!("{}-L{}", statement.number, line.number),
-            price: line.key.price.entry().and_then(|id| prices.entry(id)).cloned(),
+            changes: line
+                .key
+                .price
+                .entry()
+                .iter()
+                .flat_map(|id| prices.reasons(id))
+                .map(Into::into)
+                .collect(),
+            price,
+            derivation,
             rounding: rounding(line, &statement.currency),
             line: line.clone(),
             workloads,

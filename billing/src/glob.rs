@@ -18,6 +18,22 @@ pub fn fits(pattern: &str, text: &str) -> bool {
     left.ends_with(last)
 }
 
+/// Whether a text could fit both patterns; where that isn't plain, it could.
+///
+/// ```
+/// assert!(billing::glob::may_meet("NVIDIA H100*", "NVIDIA H100 NVL"));
+/// assert!(!billing::glob::may_meet("NVIDIA H100*", "NVIDIA H200*"));
+/// ```
+pub fn may_meet(a: &str, b: &str) -> bool {
+    let (Some((head_a, _)), Some((head_b, _))) = (a.split_once('*'), b.split_once('*')) else {
+        return fits(a, b) || fits(b, a);
+    };
+    let tail = |pattern: &str| pattern.rsplit_once('*').map_or(0, |(before, _)| before.len() + 1);
+    let (tail_a, tail_b) = (&a[tail(a)..], &b[tail(b)..]);
+    (head_a.starts_with(head_b) || head_b.starts_with(head_a))
+        && (tail_a.ends_with(tail_b) || tail_b.ends_with(tail_a))
+}
+
 #[cfg(test)]
 mod tests {
     use super::fits;

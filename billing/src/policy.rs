@@ -20,7 +20,7 @@ mod tax;
 pub use allocation::{AllocationPolicy, CostKind, PoolOwner, SharePart, Taker};
 pub(crate) use allocation::{AllocationRow, PoolOwnerRow};
 pub(crate) use credit::CreditRuleRow;
-pub use credit::{CreditRule, FailureReason};
+pub use credit::{CREDIT_HOURS_MAX, CreditRule, FATAL_XIDS, FailureReason};
 pub use error::{EntryName, PolicyError, Spot};
 pub use fee::{Fee, FeePayer, FeePrice, Overhead};
 pub(crate) use fee::{FeeRow, OverheadRow};

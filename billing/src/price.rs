@@ -25,6 +25,7 @@ mod file;
 mod profile;
 mod purchase;
 mod rate;
+mod rewrite;
 mod selector;
 mod span;
 mod tiers;
@@ -39,6 +40,7 @@ pub use exchange::{ExchangeRate, MissingRate};
 pub use factor::{MigFactor, Preset};
 pub use purchase::{HOURS_PER_MONTH, Purchase};
 pub use rate::{Answer, Asked, Rate};
+pub use rewrite::Reason;
 pub use selector::Selectors;
 pub use span::Span;
 pub use tiers::{Piece, Tier, TierMode, Tiers};
@@ -64,6 +66,8 @@ struct Terms {
     energies: Vec<Energy>,
     exchange_rates: Vec<ExchangeRate>,
     bases: Vec<BasisRule>,
+    /// Why the past was rewritten.
+    reasons: Vec<Reason>,
     /// What the entries name of other files.
     mentions: Vec<bind::Mention>,
 }
@@ -121,19 +125,9 @@ impl PriceBook {
         self.terms.entries.iter().find(|e| e.id == id)
     }
 
-    /// The tiers of a price as they are written; [`PriceBook::rate_at_tier`] says what one costs a tenant.
+    /// The tiers of a price as they are written; [`PriceBook::derivation`] says what one costs a tenant.
     pub fn tiers(&self, entry: &str) -> Option<&Tiers> {
         Some(&self.entry(entry)?.tiers)
-    }
-
-    /// The discounts.
-    pub fn discounts(&self) -> &[Discount] {
-        &self.terms.discounts
-    }
-
-    /// The exchange rates.
-    pub fn exchange_rates(&self) -> &[ExchangeRate] {
-        &self.terms.exchange_rates
     }
 
     /// What the file says besides prices.

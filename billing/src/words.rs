@@ -8,6 +8,8 @@ use crate::price::{Basis, Unpriced};
 use crate::rating::{Line, LineKey, LinePrice};
 use crate::statement::{Converted, Mode, Statement, Status};
 use crate::tenant::{CostCentre, Ended, MatchedBy, Tenants};
+use schema::id::WorkloadId;
+use schema::owner::{Owner, key};
 use schema::units::NanoGpuHours;
 use schema::wire::{Quality, Sharing};
 
@@ -89,6 +91,29 @@ pub fn host_memory(held: HostMemory) -> String {
         format!("{}.{:02}", hundredths / 100, hundredths % 100)
     };
     format!("{} GiB-hours near, {} far", hours(held.near_byte_ms), hours(held.far_byte_ms))
+}
+
+/// A workload, as people call it: `job 88121`, `pod speech/train-0`.
+pub fn workload(owner: Option<&Owner>, id: WorkloadId) -> String {
+    let attribute = |key: &str| owner.and_then(|owner| owner.attributes.get(key));
+    if let Some(job) = attribute(key::SLURM_JOB) {
+        return format!("job {job}");
+    }
+    if let (Some(namespace), Some(pod)) =
+        (attribute(key::NAMESPACE), attribute(key::POD).or(attribute(key::POD_UID)))
+    {
+        return format!("pod {namespace}/{pod}");
+    }
+    let named = [
+        (key::POD_UID, "pod"),
+        (key::UNIT, "unit"),
+        (key::CONTAINER_ID, "container"),
+        (key::VM_ID, "VM"),
+        (key::USER, "user"),
+        (key::UID, "user"),
+    ];
+    let name = named.into_iter().find_map(|(key, word)| attribute(key).map(|name| format!("{word} {name}")));
+    name.unwrap_or_else(|| format!("workload {id}"))
 }
 
 /// A model without its maker: `H100 80GB HBM3`.

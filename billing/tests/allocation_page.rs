@@ -2,7 +2,7 @@
 
 mod posted;
 
-use billing::charge::Charge;
+use billing::charge::{Charge, Quantity};
 use billing::money::Amount;
 use billing::policy::{FailureReason, Policies};
 use billing::post::credit::{Failure, WorkHeld, propose};
@@ -71,24 +71,22 @@ fn charges(month: &Month) -> Vec<Charge> {
 fn lost_work(policies: &Policies) -> Vec<Charge> {
     let row = |hour: i64| WorkHeld {
         segment: Window::new(day(9).start_ms + hour * HOUR_MS, day(9).start_ms + (hour + 1) * HOUR_MS),
-        cluster: "c1".into(),
-        node: "h-2".into(),
         device: "GPU-h2".into(),
         workload: WorkloadId(88_121),
         job: "job 88121".into(),
         tenant: id("vision"),
-        line: "L1".into(),
         natural_ms: HOUR_MS,
-        held: NanoGpuHours(H),
+        quantity: Quantity::gpu_hours(NanoGpuHours(H)),
         unit_price: month_price(),
     };
     let failure = Failure {
         cluster: "c1".into(),
         node: "h-2".into(),
-        device: Some("GPU-h2".into()),
+        device: "GPU-h2".into(),
         at_ms: at("2026-09-09T06:00"),
         reason: FailureReason::FatalXid,
         detail: "XID 79".into(),
+        holders: [WorkloadId(88_121)].into(),
     };
     let rows: Vec<WorkHeld> = (0..6).map(row).collect();
     let proposed = propose(policies, &[failure], &rows, september().zone(), &usd());

@@ -2,12 +2,13 @@
 
 mod posted;
 
-use billing::charge::ChargeKind;
+use billing::charge::{ChargeKind, Quantity};
+use billing::explain::SliceRow;
 use billing::money::{Amount, Currency, Exact, UnitPrice};
 use billing::period::{Period, parse_zone};
 use billing::policy::FailureReason;
 use billing::post::adjust::{Posting, PostingKind, parse_amount};
-use billing::post::credit::{Failure, WorkHeld, propose};
+use billing::post::credit::{Failure, WorkHeld, cut, propose};
 use billing::post::fee;
 use billing::post::reconcile::{Difference, Invoice, reconcile};
 use billing::post::tax::{Taxable, taxes};
@@ -186,27 +187,26 @@ fn worked(workload: u64, tenant: &str, device: &str, hour: i64) -> WorkHeld {
     let start_ms = day(9).start_ms + hour * HOUR_MS;
     WorkHeld {
         segment: Window::new(start_ms, start_ms + HOUR_MS),
-        cluster: "c1".into(),
-        node: "h-1".into(),
         device: device.into(),
         workload: WorkloadId(workload.into()),
         job: format!("job {workload}"),
         tenant: id(tenant),
-        line: "L1".into(),
         natural_ms: HOUR_MS,
-        held: NanoGpuHours(H),
+        quantity: Quantity::gpu_hours(NanoGpuHours(H)),
         unit_price: Some(UnitPrice(3_500_000)),
     }
 }
 
-fn failure(device: Option<&str>, hour: i64, reason: FailureReason) -> Failure {
+/// A failure that ends these jobs.
+fn failure(device: &str, hour: i64, reason: FailureReason, holders: &[u64]) -> Failure {
     Failure {
         cluster: "c1".into(),
         node: "h-1".into(),
-        device: device.map(Into::into),
+        device: device.into(),
         at_ms: day(9).start_ms + hour * HOUR_MS,
         reason,
         detail: String::new(),
+        holders: holders.iter().map(|job| WorkloadId((*job).into())).collect(),
     }
 }
 
@@ -228,7 +228,7 @@ fn proposed(failures: &[Failure], rows: &[WorkHeld]) -> Vec<String> {
 
 #[test]
 fn a_credit_is_what_was_held_without_a_break_before_the_failure_up_to_the_cap() {
-    let xid = |hour| failure(Some("GPU-1"), hour, FailureReason::FatalXid);
+    let xid = |hour| failure("GPU-1", hour, FailureReason::FatalXid, &[1]);
     let on = |hours: &[i64]| -> Vec<WorkHeld> {
         hours.iter().map(|hour| worked(1, "vision", "GPU-1", *hour)).collect()
     };
@@ -238,18 +238,19 @@ fn a_credit_is_what_was_held_without_a_break_before_the_failure_up_to_the_cap() 
     );
     // A break ends what is counted; what came before it was saved or lost then.
     assert!(proposed(&[xid(6)], &on(&[0, 1, 2, 4, 5]))[0].starts_with("vision -2.000000000 = -7.00"));
-    // Not there when it failed; not a reason of the rule.
+    // Another's failure; what ended long before; not a reason of the rule.
+    assert!(proposed(&[failure("GPU-1", 6, FailureReason::FatalXid, &[2])], &on(&[4, 5])).is_empty());
     assert!(proposed(&[xid(8)], &on(&[0, 1, 2])).is_empty());
-    assert!(proposed(&[failure(Some("GPU-1"), 3, FailureReason::GpuLost)], &on(&[0, 1, 2])).is_empty());
+    assert!(proposed(&[failure("GPU-1", 3, FailureReason::GpuLost, &[1])], &on(&[0, 1, 2])).is_empty());
     // The failure's hour counts up to the failure.
     let mut half = xid(6);
     half.at_ms += HOUR_MS / 2;
     let mut rows = on(&[5, 6]);
-    (rows[1].natural_ms, rows[1].held) = (HOUR_MS / 2, NanoGpuHours(H / 2));
+    (rows[1].natural_ms, rows[1].quantity.nano) = (HOUR_MS / 2, H / 2);
     assert!(proposed(&[half], &rows)[0].starts_with("vision -1.500000000 = -5.25"));
     // A seventh of a device held for 6 h: 4 h of that seventh.
     let mut rows = on(&[0, 1, 2, 3, 4, 5]);
-    rows.iter_mut().for_each(|row| row.held = NanoGpuHours(142_857_143));
+    rows.iter_mut().for_each(|row| row.quantity.nano = 142_857_143);
     assert!(proposed(&[xid(6)], &rows)[0].starts_with("vision -0.571428572 = -2.00"));
     // Without a price there was no charge to give back.
     let mut rows = on(&[5]);
@@ -263,15 +264,73 @@ fn a_failure_costs_a_job_all_its_devices_and_no_hour_is_credited_twice() {
         .iter()
         .flat_map(|(job, tenant, device)| (2..6).map(move |hour| worked(*job, tenant, device, hour)))
         .collect();
-    let xid = failure(Some("GPU-1"), 4, FailureReason::FatalXid);
+    let xid = failure("GPU-1", 4, FailureReason::FatalXid, &[1]);
     // GPU-1 fails: job 1 loses what it held of GPU-2, too; job 2 loses nothing.
     assert_eq!(
         proposed(std::slice::from_ref(&xid), &rows),
         ["vision -4.000000000 = -14.00 (fatal XID, 9 Sep 2026 04:00, job 1, capped at 4 h)"]
     );
     // Two hours later the node fails: what was credited isn't credited again, in whatever order failures come.
-    let node = failure(None, 6, FailureReason::NodeFailed);
-    let both = proposed(&[node, xid], &rows);
+    let node = |device| failure(device, 6, FailureReason::NodeFailed, &[1, 2]);
+    let both = proposed(&[node("GPU-1"), node("GPU-2"), xid], &rows);
     let hours: Vec<&str> = both.iter().map(|text| &text[..text.find(" =").expect("an amount")]).collect();
     assert_eq!(hours, ["vision -4.000000000", "vision -4.000000000", "speech -4.000000000"]);
+}
+
+#[test]
+fn failures_minutes_apart_are_one_loss_that_an_xid_names() {
+    let rows: Vec<WorkHeld> = (2..6).map(|hour| worked(1, "vision", "GPU-1", hour)).collect();
+    let mut xid = failure("GPU-1", 6, FailureReason::FatalXid, &[1]);
+    xid.detail = "XID 79".into();
+    xid.at_ms += 5_000;
+    let node = failure("GPU-1", 6, FailureReason::NodeFailed, &[1]);
+    assert_eq!(
+        proposed(&[xid, node], &rows),
+        ["vision -4.000000000 = -14.00 (XID 79, 9 Sep 2026 06:00, job 1, capped at 4 h)"]
+    );
+}
+
+#[test]
+fn a_proposal_keeps_its_name_whatever_the_hours_cost() {
+    let rule = entry("credit_rule", "lost", "cap_hours = 4\nreasons = [\"fatal-xid\"]");
+    let names = |rows: &[WorkHeld]| -> Vec<String> {
+        let failures = [failure("GPU-1", 6, FailureReason::FatalXid, &[1, 2])];
+        let proposals = propose(book(&rule).policies(), &failures, rows, september().zone(), &usd());
+        proposals.into_iter().map(|proposal| proposal.id).collect()
+    };
+    let rows = [worked(1, "vision", "GPU-1", 5), worked(2, "speech", "GPU-1", 5)];
+    let dearer = rows.clone().map(|row| WorkHeld { unit_price: Some(UnitPrice(7_000_000)), ..row });
+    let moved = rows.clone().map(|row| WorkHeld { tenant: id("guest"), ..row });
+    let named = names(&rows);
+    assert_eq!((named.len(), named[0] == named[1]), (2, false));
+    assert_eq!([names(&dearer), names(&moved)], [named.clone(), named]);
+}
+
+#[test]
+fn what_a_job_held_of_the_failures_hour_after_it_is_not_lost() {
+    // Held from :00 to :20, failed, and again from :40 to the full hour.
+    let mut row = worked(1, "vision", "GPU-1", 5);
+    (row.natural_ms, row.quantity.nano) = (HOUR_MS * 2 / 3, H * 2 / 3);
+    let start_ms = row.segment.start_ms;
+    let slice = |from_min: i64, to_min: i64| SliceRow {
+        window: Window::new(start_ms + from_min * 60_000, start_ms + to_min * 60_000),
+        device: "GPU-1".into(),
+        workload: WorkloadId(1),
+        origin: String::new(),
+        allocated_ms: None,
+        resident_ms: Some((to_min - from_min) * 60_000),
+        busy_ms: None,
+    };
+    let slices = [slice(0, 15), slice(15, 20), slice(40, 60)];
+    let mut xid = failure("GPU-1", 5, FailureReason::FatalXid, &[1]);
+    for (minute, lost) in [(20, "-0.333333333"), (10, "-0.166666666"), (30, "-0.333333333")] {
+        xid.at_ms = start_ms + minute * 60_000;
+        let rows = cut(vec![row.clone()], xid.at_ms, &slices);
+        assert_eq!(rows.iter().map(|r| r.natural_ms).sum::<i64>(), row.natural_ms);
+        assert_eq!(rows.iter().map(|r| r.quantity.nano).sum::<i64>(), row.quantity.nano);
+        let text = &proposed(std::slice::from_ref(&xid), &rows)[0];
+        assert!(text.starts_with(&format!("vision {lost} = ")), "at :{minute}: {text}");
+    }
+    // Where a scheduler's record is all there is, the row stays whole.
+    assert_eq!(cut(vec![row.clone()], xid.at_ms, &[]), [row]);
 }

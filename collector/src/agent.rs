@@ -273,7 +273,7 @@ impl Agent {
 
     fn count_xids(&mut self) {
         for device in &self.engine.sampler.last.devices {
-            for xid in device.outcome.iter().flat_map(|gauges| &gauges.xids) {
+            for xid in &device.xids {
                 *self.xids.entry((device.identity.uuid.clone(), *xid)).or_default() += 1;
                 self.last_xid.insert(device.identity.uuid.clone(), *xid);
             }

@@ -201,8 +201,6 @@ pub struct Gauges {
     pub gpm: Field<Gpm>,
     /// MIG instances; `None` where MIG is off.
     pub mig: Option<Vec<Instance>>,
-    /// XIDs since the previous reading.
-    pub xids: Vec<u64>,
 }
 
 /// One device at one instant.
@@ -213,6 +211,8 @@ pub struct DeviceReading {
     pub identity: Arc<Identity>,
     /// When, in milliseconds of the boot-time clock.
     pub boot_ms: i64,
+    /// XIDs since the previous reading: a device that is lost still has them.
+    pub xids: Vec<u64>,
     /// What it said, or why it didn't.
     #[serde(serialize_with = "field")]
     pub outcome: Field<Box<Gauges>>,

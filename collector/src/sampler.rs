@@ -100,6 +100,7 @@ impl Sampler {
                     self.tracks.last_mut().expect("one was just pushed")
                 }
             };
+            track.report(read_ms, &device.xids);
             match &device.outcome {
                 Ok(gauges) => track.good(read_ms, gauges, owners),
                 Err(reason) => track.bad(read_ms, *reason),

@@ -282,6 +282,7 @@ fn window(slice: &Slice, len_ms: u64, busy_ms: Option<u64>) -> DeviceWindow {
         memory_byte_ms: slice.memory_byte_ms.map(whole_bytes),
         oversubscribed: slice.oversubscribed,
         free_unknown_ms: if slice.state == State::Observed { free_unknown } else { 0 },
+        xids: Vec::new(),
     }
 }
 

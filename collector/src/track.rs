@@ -23,7 +23,7 @@ use crate::reading::{Field, Gauges, Identity, Instance};
 use crate::slice::{self, Carry, Closed, Slice, State};
 use residency::{Resident, Stay};
 use schema::units::{HOUR_MS, QUARTER_MS};
-use schema::wire::Reason;
+use schema::wire::{Reason, XIDS_MAX, Xid};
 use shape::{boundaries, shape};
 use span::Span;
 use std::sync::Arc;
@@ -51,6 +51,8 @@ pub struct Track {
     open: Option<Slice>,
     carry: Carry,
     closed: Vec<Closed>,
+    /// XIDs that no window carries yet.
+    xids: Vec<Xid>,
     /// Samples' timestamps up to which a process's use was counted.
     sampled_ms: Vec<(u32, i64)>,
 }
@@ -73,6 +75,7 @@ impl Track {
             open: None,
             carry: Carry::default(),
             closed: Vec::new(),
+            xids: Vec::new(),
             sampled_ms: Vec::new(),
         }
     }
@@ -124,6 +127,14 @@ impl Track {
     /// Takes what was closed since the last call.
     pub fn take_closed(&mut self) -> Vec<Closed> {
         std::mem::take(&mut self.closed)
+    }
+
+    /// The driver reported these XIDs; they travel with the next window. Of a storm the first are kept: what follows is its
+    /// echo, and all are counted by `slicemeter_gpu_xid_errors_total`.
+    pub fn report(&mut self, at_ms: i64, xids: &[u64]) {
+        let left = XIDS_MAX - self.xids.len();
+        let numbers = xids.iter().filter_map(|number| u32::try_from(*number).ok());
+        self.xids.extend(numbers.take(left).map(|number| Xid { at_ms, number }));
     }
 
     /// The device answered.
@@ -334,7 +345,9 @@ impl Track {
 
     fn close_open(&mut self) {
         if let Some(open) = self.open.take() {
-            self.closed.push(slice::close(&open, &self.identity, self.idle_mw, &mut self.carry));
+            let mut closed = slice::close(&open, &self.identity, self.idle_mw, &mut self.carry);
+            closed.window.xids = std::mem::take(&mut self.xids);
+            self.closed.push(closed);
         }
     }
 }

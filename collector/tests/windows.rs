@@ -98,7 +98,8 @@ impl Source for Scripted {
             None => Ok(Box::new(self.gauges())),
         };
         self.energy_mj += 500;
-        let device = DeviceReading { identity: Arc::new(identity), boot_ms: self.clock.boot_ms(), outcome };
+        let (identity, boot_ms) = (Arc::new(identity), self.clock.boot_ms());
+        let device = DeviceReading { identity, boot_ms, xids: Vec::new(), outcome };
         NodeReading { devices: vec![device], ..NodeReading::default() }
     }
     fn release(&mut self) -> bool {

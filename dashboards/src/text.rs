@@ -9,10 +9,10 @@ mod what_if;
 
 pub use explain::explain;
 pub use fleet::fleet;
-pub use postings::{charges, differences};
+pub use postings::{charges, differences, proposals};
 pub use statement::{platform, statement};
 pub use tenants::{dry_run, unmapped};
 pub use what_if::what_if;
 
-pub(crate) use explain::{price as price_sentence, sum_of_hours};
+pub(crate) use explain::{price as price_sentence, price_steps, sum_of_hours};
 pub(crate) use fleet::{check, of_fleet};

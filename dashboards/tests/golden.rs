@@ -6,6 +6,7 @@ mod worked;
 
 use billing::explain::{Explained, HostMemory, Opening, SliceRow};
 use billing::export::{csv, json};
+use billing::price::PriceBook;
 use billing::statement::{Bill, Mode, Statement};
 use dashboards::page::{self, Links, MonthLink};
 use dashboards::text;
@@ -45,7 +46,7 @@ fn links() -> Links {
 }
 
 /// L1 of vision's statement, with two slices under it and one that is another's.
-fn explained(bill: &Bill) -> Explained {
+fn explained(bill: &Bill, prices: &PriceBook) -> Explained {
     let statement = vision(bill);
     let line = statement.line(1).expect("there is a first line");
     let usage = usage();
@@ -70,7 +71,7 @@ fn explained(bill: &Bill) -> Explained {
         host_memory: &host_memory,
         owners: &owners(),
         tenants: &tenants(),
-        prices: &prices(),
+        prices,
     };
     Explained::open(statement, line, opening)
 }
@@ -87,11 +88,27 @@ fn statements_as_text() {
 #[test]
 fn a_line_explained_as_text_and_page() {
     let bill = bill(Mode::Chargeback);
-    let explained = explained(&bill);
+    let explained = explained(&bill, &prices());
     assert!(explained.adds_up());
     assert_eq!((explained.hours_count, explained.slices_count), (2, 2));
     check("explain.txt", &text::explain(&explained, vision(&bill), &tenants()));
     check("explain.html", &page::explain(&explained, vision(&bill), &tenants(), &links()));
+}
+
+#[test]
+fn a_derived_price_is_shown_with_its_working_and_why_it_was_changed() {
+    // What the A100 costs, as that of a bought device: 64,386.00 over 5 x 8,760 h at 70 %.
+    let bought = "id = \"a100\"\nmodel = \"NVIDIA A100-SXM4-80GB\"\nprice = \"64386.00\"\nlife_years = 5\nexpected_utilisation_percent = 70\n";
+    let listed = "[[price]]\nid = \"a100\"\nmodel = \"NVIDIA A100-SXM4-80GB\"\nper_gpu_hour = \"2.10\"\n";
+    assert!(worked::PRICES.contains(listed));
+    let why = "[[change]]\nentry = \"a100\"\nreason = \"invoice came in <late>\"\n";
+    let text = worked::PRICES.replace(listed, &format!("[[purchase]]\n{bought}")) + why;
+    let book = PriceBook::parse("prices.toml", &text, worked::period().zone()).expect("prices");
+    let bill = bill(Mode::Chargeback);
+    let explained = explained(&bill, &book);
+    assert!(explained.adds_up(), "the price is the same");
+    check("explain-derived.txt", &text::explain(&explained, vision(&bill), &tenants()));
+    check("explain-derived.html", &page::explain(&explained, vision(&bill), &tenants(), &links()));
 }
 
 #[test]

@@ -62,6 +62,7 @@ migrations! {
     26 "0026_create_device_closed",
     27 "0027_create_imported_runs",
     28 "0028_create_imports",
+    29 "0029_create_xids_raw",
     30 "0030_create_charges_closed",
 }
 
@@ -152,6 +153,18 @@ queries! {
     POSTINGS = "postings";
     /// Corrections of a closed period, wherever they were posted.
     CORRECTIONS = "corrections";
+    /// The version of a configuration file that was loaded last.
+    CONFIG_LAST = "config_last";
+    /// Credits for lost work, wherever they were posted.
+    CREDITS = "credits";
+    /// Devices that failed in a window, by themselves or with their node.
+    FAILURES = "failures";
+    /// XIDs in a window that end what runs on a device.
+    FATAL_XIDS = "fatal_xids";
+    /// The workloads that held failed devices up to the failure.
+    FAILURE_HOLDERS = "failure_holders";
+    /// The rows of the usage ledger of some workloads, by the hour.
+    WORKLOAD_HOURS = "workload_hours";
     /// Nodes that still have to deliver up to an instant.
     LATE_NODES = "late_nodes";
     /// Rows refused in a window.

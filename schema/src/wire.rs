@@ -332,6 +332,23 @@ pub struct DeviceWindow {
     /// Observed device time whose use is unknown though nobody holds it (busy unreadable on a free device).
     #[prost(uint64, tag = "17")]
     pub free_unknown_ms: u64,
+    /// XIDs that the driver reported since the last window was closed; one may lie a little before or after this one.
+    #[prost(message, repeated, tag = "18")]
+    pub xids: Vec<Xid>,
+}
+
+/// Most XIDs of one window.
+pub const XIDS_MAX: usize = 64;
+
+/// An error that the driver reported of a device.
+#[derive(Clone, Copy, PartialEq, prost::Message)]
+pub struct Xid {
+    /// When it was read, Unix milliseconds.
+    #[prost(int64, tag = "1")]
+    pub at_ms: i64,
+    /// NVIDIA's number.
+    #[prost(uint32, tag = "2")]
+    pub number: u32,
 }
 
 /// Time not observed on a device, or on the whole node where `device` is `None`.

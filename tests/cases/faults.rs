@@ -1,6 +1,6 @@
 //! What goes wrong on one device or in one call stays there.
 
-use crate::hour::{hour, node};
+use crate::hour::{T0, hour, node, uuid};
 use nvidia_ml::scenario::{Event, GpuInstance, MigLayout, Process, Seconds};
 use schema::wire::Reason;
 
@@ -48,6 +48,26 @@ fn a_look_that_finds_no_device_keeps_the_inventory_and_is_unobserved() {
     assert!(hour.of("uid-1").held > 0.99, "{:?}", hour.of("uid-1"));
     let reasons: Vec<Reason> = hour.batches.iter().flat_map(|b| &b.gaps).map(|gap| gap.reason()).collect();
     assert!(!reasons.is_empty() && reasons.iter().all(|reason| *reason == Reason::GpuLost), "{reasons:?}");
+}
+
+#[test]
+fn an_xid_travels_once_even_from_a_device_that_is_lost_with_it() {
+    let mut scenario = node(&["h100", "h100"]);
+    scenario.processes = vec![Process::new(1, 1).alive(0, 1801).uid(1).busy(50.0).memory_mib(100.0)];
+    scenario.events = vec![
+        Event::Xid { gpu: 0, t: Seconds::new(600), code: 31, gi: None },
+        Event::Xid { gpu: 1, t: Seconds::new(1801), code: 79, gi: None },
+        Event::GpuLost { gpu: 1, from: Seconds::new(1801), to: None },
+    ];
+    let hour = hour(&scenario, None);
+    let windows = hour.batches.iter().flat_map(|batch| batch.device_windows.iter().map(move |w| (batch, w)));
+    let xids: Vec<(String, u32, i64)> = windows
+        .flat_map(|(batch, window)| {
+            let uuid = &batch.devices[window.device as usize].uuid;
+            window.xids.iter().map(move |xid| (uuid.clone(), xid.number, (xid.at_ms - T0) / 1000))
+        })
+        .collect();
+    assert_eq!(xids, [(uuid(0), 31, 600), (uuid(1), 79, 1805)]);
 }
 
 #[test]

@@ -1,11 +1,13 @@
 //! From the NVML library to a tenant's statement, through the shipped programs: laws over random fleets, and stories.
 
+mod credits;
 mod demo;
 mod focus;
 mod imports;
 mod late;
 mod members;
 mod periods;
+mod prices;
 mod random;
 mod stage;
 mod tenants;

@@ -36,14 +36,14 @@ impl Stage {
 
     /// With a `tenants.toml` of its own.
     pub fn with(tenants: &str) -> Result<Self> {
+        Self::with_prices(tenants, PRICES)
+    }
+
+    /// With a `prices.toml` of its own, too.
+    pub fn with_prices(tenants: &str, prices: &str) -> Result<Self> {
         let dir = tempfile::tempdir()?;
-        let settings = Settings {
-            billing_zone: "America/Sao_Paulo",
-            currency: "USD",
-            prices: PRICES,
-            tenants,
-            more: "",
-        };
+        let settings =
+            Settings { billing_zone: "America/Sao_Paulo", currency: "USD", prices, tenants, more: "" };
         let service = Service::start(dir.path(), &settings)?;
         let join = service.token(&["--join", "--backfill"])?;
         Ok(Self { service, dir, join })
@@ -57,6 +57,11 @@ impl Stage {
     /// Edits `tenants.toml` as an operator would, while the service runs.
     pub fn write_tenants(&self, text: &str) {
         std::fs::write(self.path("tenants.toml"), text).expect("the directory is there");
+    }
+
+    /// Edits `prices.toml` as an operator would.
+    pub fn write_prices(&self, text: &str) {
+        std::fs::write(self.path("prices.toml"), text).expect("the directory is there");
     }
 
     pub fn enrol(&self, node: &str) -> Result<String> {

@@ -8,6 +8,7 @@ use billing::rating::{METHOD, Rules};
 use billing::statement::Mode;
 use billing::tenant::Tenants;
 use chrono_tz::Tz;
+use schema::window::Window;
 use serde::Deserialize;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -266,6 +267,16 @@ pub enum ConfigError {
         /// How many more there are.
         more: usize,
     },
+    /// A version that says something else of time that is metered, and not why.
+    #[error("{path}: {change} ({more} more like it)")]
+    Rewritten {
+        /// The file.
+        path: PathBuf,
+        /// The first, and what to do.
+        change: String,
+        /// How many more there are.
+        more: usize,
+    },
     /// `prices.toml`.
     #[error(transparent)]
     Prices(#[from] billing::price::PriceError),
@@ -410,9 +421,11 @@ impl Loaded {
     /// The same as [`Loaded::with`] for an edit that is to be in force.
     ///
     /// # Errors
-    /// The content is wrong, or a price of it lies far from the one in force and doesn't say that it is meant.
-    pub fn edited(&self, name: &'static str, content: &str) -> Result<Self, ConfigError> {
+    /// The content is wrong, a price of it lies far from the one in force and doesn't say that it is meant, or it says
+    /// something else of time that is `metered` and not why.
+    pub fn edited(&self, name: &'static str, content: &str, metered: Window) -> Result<Self, ConfigError> {
         let next = self.with(name, content)?;
+        next.check_history(&self.prices, metered)?;
         let jumps = next.prices.jumps(&self.prices);
         match jumps.first() {
             Some(first) => Err(ConfigError::Jump {
@@ -424,6 +437,22 @@ impl Loaded {
         }
     }
 
+    /// Whether the prices say of time that is `metered` what an earlier version said, or why not.
+    ///
+    /// # Errors
+    /// They say something else without a reason.
+    pub fn check_history(&self, old: &PriceBook, metered: Window) -> Result<(), ConfigError> {
+        let changes = self.prices.unexplained(old, metered);
+        match changes.first() {
+            Some(first) => Err(ConfigError::Rewritten {
+                path: self.directory.join("prices.toml"),
+                change: first.describe(self.zone),
+                more: changes.len() - 1,
+            }),
+            None => Ok(()),
+        }
+    }
+
     /// How often hours with news are closed again.
     pub fn close_interval(&self) -> Duration {
         Duration::from_secs(self.file.close_interval_s)
@@ -431,7 +460,7 @@ impl Loaded {
 
     /// Every instant at which a price or mapping rule changes, Unix milliseconds.
     pub fn changes_ms(&self) -> Vec<i64> {
-        let always = schema::window::Window::new(i64::MIN, i64::MAX);
+        let always = Window::new(i64::MIN, i64::MAX);
         let mut changes = self.prices.change_instants(always);
         changes.extend(self.tenants.change_instants(always));
         changes.sort_unstable();

@@ -1,6 +1,6 @@
 //! Getting at a store: the operator's ClickHouse, a running embedded engine, or one started for the duration.
 
-use crate::config::{self, Loaded};
+use crate::config::{self, ConfigError, Loaded};
 use crate::store::{self, Address, Store};
 use anyhow::Context;
 use engine::{Endpoint, Supervisor, SupervisorConfig};
@@ -48,16 +48,46 @@ pub async fn open(config: &Loaded) -> anyhow::Result<Opened> {
         if ran > 0 {
             tracing::info!(migrations = ran, "brought the database up to date");
         }
-        store.keep_versions(config, crate::clock::now_ms()).await?;
-        Ok::<_, store::StoreError>(store)
+        let rewritten = rewritten(&store, config).await?;
+        if rewritten.is_none() {
+            store.keep_versions(config, crate::clock::now_ms()).await?;
+        }
+        Ok::<_, store::StoreError>((store, rewritten))
     };
     match opened.await {
-        Ok(store) => Ok(Opened { store, engine }),
+        Ok((store, None)) => Ok(Opened { store, engine }),
+        Ok((store, Some(error))) => {
+            Opened { store, engine }.close().await;
+            Err(error.into())
+        }
         Err(error) => {
             if let Some(engine) = engine {
                 engine.stop().await;
             }
             Err(error).with_context(|| format!("could not use the store at {}", address.url))
+        }
+    }
+}
+
+/// What `prices.toml` says differently, without a reason, of time that is metered, against the version that was loaded last:
+/// it may have been edited while nothing ran.
+async fn rewritten(store: &Store, config: &Loaded) -> Result<Option<ConfigError>, store::StoreError> {
+    let reader = store.reader();
+    let Some(last) = reader.last_content("prices.toml").await? else { return Ok(None) };
+    if last == config.content("prices.toml") {
+        return Ok(None);
+    }
+    let metered = reader.metered(crate::clock::now_ms()).await?;
+    match config.with("prices.toml", &last) {
+        Ok(old) => Ok(config.check_history(&old.prices, metered).err()),
+        Err(error) => {
+            // Written for other tenants or by another version: there is nothing to compare with.
+            let error = crate::error::chain(&error);
+            tracing::warn!(
+                error,
+                "the last version of prices.toml can't be read any more; this one isn't compared with it"
+            );
+            Ok(None)
         }
     }
 }

@@ -15,9 +15,11 @@ use serde::{Deserialize, Serialize};
 
 mod close;
 mod correct;
+mod credits;
 mod verify;
 pub use close::{Outcome, check, close};
 pub use correct::{Differences, correct, differences};
+pub use credits::{Proposed, approve, proposed};
 pub use verify::verify;
 
 use close::ATTEMPTS_MAX;

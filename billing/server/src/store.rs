@@ -21,6 +21,8 @@ pub mod owners;
 
 pub mod closing;
 
+pub mod failures;
+
 pub mod keys;
 
 pub mod host_memory;

@@ -7,7 +7,12 @@ use serde::{Deserialize, Serialize};
 use toml::Value;
 
 /// Most hours that a rule may credit: a month.
-const CAP_HOURS_MAX: i64 = 744;
+pub const CREDIT_HOURS_MAX: i64 = 744;
+
+/// XIDs of NVIDIA's list that end what runs on a device and are the device's doing: it stopped (46), memory that can't be
+/// corrected (48, 64, 94, 95, 140), its controller or firmware halted (62, 119, 120), an NVLink error (74), off the bus (79).
+/// A fault that programs bring about themselves (13, 31), or that only follows (43, 45), is none of them.
+pub const FATAL_XIDS: [u32; 11] = [46, 48, 62, 64, 74, 79, 94, 95, 119, 120, 140];
 
 /// Why work was lost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -79,7 +84,7 @@ impl Row for CreditRuleRow {
             ));
         }
         Ok(CreditRule {
-            cap_hours: entry.count("cap_hours", self.cap_hours, CAP_HOURS_MAX)?,
+            cap_hours: entry.count("cap_hours", self.cap_hours, CREDIT_HOURS_MAX)?,
             reasons,
             valid: entry.valid(&self.from, self.to.as_ref())?,
             id: self.id,

@@ -38,11 +38,6 @@ impl PriceBook {
         self.answer(asked, Measure::Time, 0, None)
     }
 
-    /// The price of device or instance time in a tier of the entry, from 0; the last tier's where there are fewer.
-    pub fn rate_at_tier(&self, asked: &Asked<'_>, tier: u32) -> Answer {
-        self.answer(asked, Measure::Time, tier, None)
-    }
-
     /// The price of memory over time in a tier, for rows that are charged by [`super::Basis::Memory`].
     pub fn memory_rate(&self, asked: &Asked<'_>, tier: u32) -> Answer {
         self.answer(asked, Measure::Memory, tier, None)

@@ -9,6 +9,7 @@ use serde::Deserialize;
 use toml::Spanned;
 
 mod basis;
+mod change;
 mod exchange;
 mod follow;
 mod price;
@@ -41,6 +42,8 @@ struct File {
     #[serde(default)]
     basis: Vec<Spanned<basis::BasisRow>>,
     #[serde(default)]
+    change: Vec<Spanned<change::ChangeRow>>,
+    #[serde(default)]
     reservation: Vec<Spanned<policy::ReservationRow>>,
     #[serde(default)]
     fee: Vec<Spanned<policy::FeeRow>>,
@@ -72,6 +75,7 @@ pub(super) fn read(file: &str, text: &str, zone: Tz) -> Result<(Terms, Policies)
     let energies = reading.section("energy", parsed.energy, |r| Some(&r.id), terms::read_energy)?;
     let rates = reading.section("exchange_rate", parsed.exchange_rate, |_| None, exchange::read)?;
     let bases = reading.section("basis", parsed.basis, |_| None, basis::read)?;
+    let reasons = reading.section("change", parsed.change, |_| None, change::read)?;
 
     let (mut prices, bases) = (follow(prices)?, follow(bases)?);
     check_ties(&prices, PriceEntry::could_tie)?;
@@ -100,6 +104,7 @@ pub(super) fn read(file: &str, text: &str, zone: Tz) -> Result<(Terms, Policies)
         energies: items(follow(energies)?),
         exchange_rates: items(follow(rates)?),
         bases: items(bases),
+        reasons: items(reasons),
         mentions,
     };
     Ok((terms, policy::read(rows, file, text, zone)?))

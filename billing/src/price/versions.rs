@@ -24,6 +24,10 @@ pub struct Jump {
 pub struct Change {
     /// `price of model "NVIDIA H100*"`.
     pub what: String,
+    /// Section of the file.
+    pub section: &'static str,
+    /// The entries that differ, as a `[[change]]` names them: ids, or section and place.
+    pub entries: Vec<String>,
     /// First instant at which it differs, Unix milliseconds.
     pub from_ms: i64,
     /// First instant at which it no longer differs, or the instant that was asked for.
@@ -57,6 +61,14 @@ struct Figure {
 }
 
 impl Figure {
+    /// As a `[[change]]` names it.
+    fn called(&self) -> String {
+        match self.section {
+            "mig_factor" | "exchange_rate" | "basis" => format!("{} {}", self.section, self.name),
+            _ => self.name.clone(),
+        }
+    }
+
     fn shown(&self) -> String {
         format!("{} ({})", self.value, self.name)
     }
@@ -106,7 +118,7 @@ impl PriceBook {
         scopes
             .into_iter()
             .flat_map(|((section, scope), [old, new])| {
-                differences(&format!("{section} of {scope}"), &old, &new, before_ms)
+                differences(section, &format!("{section} of {scope}"), &old, &new, before_ms)
             })
             .collect()
     }
@@ -165,24 +177,37 @@ impl PriceBook {
 }
 
 /// Where two versions differ about one scope before an instant; neighbours that differ alike are one.
-fn differences(what: &str, old: &[&Figure], new: &[&Figure], before_ms: i64) -> Vec<Change> {
+fn differences(
+    section: &'static str,
+    what: &str,
+    old: &[&Figure],
+    new: &[&Figure],
+    before_ms: i64,
+) -> Vec<Change> {
     let edges = old.iter().chain(new).flat_map(|f| f.span.edges()).filter(|at| *at < before_ms);
     let edges: Vec<i64> = edges.collect::<BTreeSet<i64>>().into_iter().chain([before_ms]).collect();
     let mut changes: Vec<Change> = Vec::new();
     for span in edges.windows(2) {
-        let at =
-            |figures: &[&Figure]| figures.iter().find(|f| f.span.holds_at(span[0])).map(|f| f.value.clone());
-        if at(old) == at(new) {
+        let at = |figures: &[&Figure]| figures.iter().position(|f| f.span.holds_at(span[0]));
+        let (old, new) = (at(old).map(|at| old[at]), at(new).map(|at| new[at]));
+        if old.map(|f| &f.value) == new.map(|f| &f.value) {
             continue;
         }
-        let shown =
-            |figures: &[&Figure]| figures.iter().find(|f| f.span.holds_at(span[0])).map(|f| f.shown());
-        let (before, after) = (shown(old), shown(new));
+        let (before, after) = (old.map(Figure::shown), new.map(Figure::shown));
+        let entries: BTreeSet<String> = [old, new].into_iter().flatten().map(Figure::called).collect();
         match changes.last_mut() {
             Some(last) if last.to_ms == span[0] && last.before == before && last.after == after => {
                 last.to_ms = span[1];
             }
-            _ => changes.push(Change { what: what.into(), from_ms: span[0], to_ms: span[1], before, after }),
+            _ => changes.push(Change {
+                what: what.into(),
+                section,
+                entries: entries.into_iter().collect(),
+                from_ms: span[0],
+                to_ms: span[1],
+                before,
+                after,
+            }),
         }
     }
     changes

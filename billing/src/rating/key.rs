@@ -3,8 +3,8 @@
 use super::Owners;
 use crate::charge::{Quantity, Unit};
 use crate::money::{Exact, UnitPrice};
-use crate::price::{Asked, Basis, PriceBook, Rate, Unpriced, gib_hours_nano};
-use crate::rating::Sums;
+use crate::price::{Asked, Basis, Measure, PriceBook, Rate, Unpriced, gib_hours_nano};
+use crate::rating::{Line, Sums};
 use crate::tenant::{Ended, MatchedBy, Resolved, Site, TenantId, Tenants};
 use crate::usage::{DeviceTotal, UsageTotal};
 use schema::owner::Owner;
@@ -148,15 +148,7 @@ impl Rules<'_> {
             _ => None,
         };
         let path = self.tenants.ancestors(&resolved.tenant, at_ms);
-        let asked = Asked {
-            model: &row.model,
-            profile: &row.profile,
-            share: row.share,
-            path: &path,
-            owner,
-            site: Site::of(row),
-            at_ms,
-        };
+        let asked = asked(row, owner, &path);
         let basis = LineBasis::of(self.prices.basis(row.sharing, &path, at_ms), row);
         let key = LineKey {
             model: row.model.clone(),
@@ -176,6 +168,23 @@ impl Rules<'_> {
     /// As [`Rules::line_of`], with the owner looked up.
     pub fn line_among(&self, row: &UsageTotal, owners: &Owners) -> (Resolved, LineKey) {
         self.line_of(row, owners.get(&row.workload))
+    }
+
+    /// How the price of a tenant's line comes about for a row of it, a step a line; none where the price isn't one of the
+    /// price book.
+    pub fn derivation(
+        &self,
+        row: &UsageTotal,
+        tenant: &TenantId,
+        owners: &Owners,
+        line: &Line,
+    ) -> Vec<String> {
+        let Some(rate) = line.key.price.rate().filter(|rate| self.prices.entry(&rate.entry).is_some()) else {
+            return Vec::new();
+        };
+        let path = self.tenants.ancestors(tenant, row.segment.start_ms);
+        let measure = if rate.unit == Unit::GibHour { Measure::Memory } else { Measure::Time };
+        self.prices.derivation(&asked(row, owners.get(&row.workload), &path), measure, rate.tier)
     }
 
     /// What a tenant's use costs: on a device reserved by name for it, the reservation's price.
@@ -220,6 +229,19 @@ impl Rules<'_> {
             at_ms,
         };
         self.prices.rate(&asked).map_or_else(LinePrice::Unpriced, LinePrice::Priced)
+    }
+}
+
+/// What the price book is asked for a row.
+fn asked<'a>(row: &'a UsageTotal, owner: Option<&'a Owner>, path: &'a [TenantId]) -> Asked<'a> {
+    Asked {
+        model: &row.model,
+        profile: &row.profile,
+        share: row.share,
+        path,
+        owner,
+        site: Site::of(row),
+        at_ms: row.segment.start_ms,
     }
 }
 

@@ -142,12 +142,12 @@ impl NvmlSource {
         }
         let xids = session.events.drain(&session.calls);
         for slot in session.slots.iter_mut().filter(|slot| !skip(slot.identity.index)) {
+            let own: Vec<u64> =
+                xids.iter().filter(|(handle, _)| *handle == slot.handle).map(|(_, xid)| *xid).collect();
             let outcome = if slot.lost {
                 Err(Reason::GpuLost)
             } else {
                 self.progress.at_device(Some((slot.identity.index, Some(slot.identity.clone()))));
-                let own =
-                    xids.iter().filter(|(handle, _)| *handle == slot.handle).map(|(_, xid)| *xid).collect();
                 let over_budget = session.calls.stats.borrow().micros > plan.budget_us;
                 let shared = Shared {
                     calls: &session.calls,
@@ -155,9 +155,10 @@ impl NvmlSource {
                     lists_unsafe: session.lists_unsafe,
                     over_budget,
                 };
-                slot.read(shared, plan, own)
+                slot.read(shared, plan)
             };
-            each(DeviceReading { identity: slot.identity.clone(), boot_ms: self.clock.boot_ms(), outcome });
+            let (identity, boot_ms) = (slot.identity.clone(), self.clock.boot_ms());
+            each(DeviceReading { identity, boot_ms, xids: own, outcome });
         }
         self.progress.at_device(None);
         let stats = session.calls.stats.take();

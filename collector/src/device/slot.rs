@@ -60,10 +60,10 @@ impl Slot {
     }
 
     /// Reads the device. A call that says it is lost fails the whole reading: half of one would look like idleness.
-    pub fn read(&mut self, shared: Shared<'_>, plan: &Plan, xids: Vec<u64>) -> Field<Box<Gauges>> {
+    pub fn read(&mut self, shared: Shared<'_>, plan: &Plan) -> Field<Box<Gauges>> {
         let calls = shared.calls;
         calls.take_lost_device();
-        let gauges = self.gauges(shared, plan, xids);
+        let gauges = self.gauges(shared, plan);
         if let Some(code) = calls.lost_driver() {
             return Err(Code(code).reason());
         }
@@ -75,7 +75,7 @@ impl Slot {
         gauges
     }
 
-    fn gauges(&mut self, shared: Shared<'_>, plan: &Plan, xids: Vec<u64>) -> Field<Box<Gauges>> {
+    fn gauges(&mut self, shared: Shared<'_>, plan: &Plan) -> Field<Box<Gauges>> {
         let Shared { calls, lists, lists_unsafe, over_budget } = shared;
         let handle = self.handle;
         let mig_on = match self.unsupported.ask("mig_mode", || identity::mig_mode(calls, handle)) {
@@ -153,7 +153,6 @@ impl Slot {
             links: self.slow(plan, "links", || links::read(calls, handle)),
             gpm,
             mig,
-            xids,
         }))
     }
 

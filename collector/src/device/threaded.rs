@@ -226,7 +226,8 @@ impl Source for ThreadedSource {
         for identity in locked(&self.set_aside).values().flatten() {
             let boot_ms = self.clock.boot_ms();
             let outcome = Err(Reason::CallHung);
-            reading.devices.push(DeviceReading { identity: identity.clone(), boot_ms, outcome });
+            let (identity, xids) = (identity.clone(), Vec::new());
+            reading.devices.push(DeviceReading { identity, boot_ms, xids, outcome });
         }
         reading
     }

@@ -27,6 +27,9 @@ pub fn at(slice: Closed, pieces: &[Window]) -> Vec<Closed> {
         .map(|(at, piece)| {
             let mut window = whole.clone();
             (window.start_ms, window.end_ms) = (piece.start_ms, piece.end_ms);
+            if at > 0 {
+                window.xids.clear();
+            }
             (window.observed_ms, window.unavailable_ms, window.free_unknown_ms) =
                 (observed[at], unavailable[at], free_unknown[at]);
             (window.busy_ms, window.energy_mj, window.memory_byte_ms) = (busy[at], energy[at], memory[at]);

@@ -60,7 +60,6 @@ fn gauges() -> Gauges {
         links: Some(LinkBytes { pcie_sent: Some(1 << 32), pcie_received: Some(7), ..LinkBytes::default() }),
         gpm: Ok(gpm),
         mig: None,
-        xids: Vec::new(),
     }
 }
 
@@ -91,7 +90,12 @@ fn mig_gauges() -> Gauges {
 
 impl Source for Fixed {
     fn read(&mut self, _: &Plan) -> NodeReading {
-        let device = |identity: Arc<Identity>, outcome| DeviceReading { identity, boot_ms: 0, outcome };
+        let device = |identity: Arc<Identity>, outcome| DeviceReading {
+            identity,
+            boot_ms: 0,
+            xids: Vec::new(),
+            outcome,
+        };
         NodeReading {
             devices: vec![
                 device(identity(0, "NVIDIA H200"), Ok(Box::new(gauges()))),

@@ -2,7 +2,7 @@
 
 use super::{Heading, Links, STYLE, html};
 use crate::line::LineView;
-use crate::text::{price_sentence, sum_of_hours};
+use crate::text::{price_sentence, price_steps, sum_of_hours};
 use askama::Template;
 use billing::explain::Explained;
 use billing::instant::local;
@@ -23,6 +23,7 @@ struct ExplainPage<'a> {
     line: LineView,
     currency: &'a str,
     price: String,
+    price_steps: Vec<String>,
     exact: Option<String>,
     rounding: Option<String>,
     busy: String,
@@ -60,6 +61,7 @@ pub fn explain(explained: &Explained, statement: &Statement, tenants: &Tenants, 
         line: LineView::of(line, &statement.currency),
         currency: statement.currency.code(),
         price: price_sentence(explained, statement),
+        price_steps: price_steps(explained),
         exact: line.exact.map(|e| e.to_string()),
         rounding: explained.rounding.map(|r| r.to_string()),
         busy: words::gpu_hours_short(line.busy_held()),

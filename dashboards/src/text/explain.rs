@@ -24,6 +24,9 @@ pub fn explain(explained: &Explained, statement: &Statement, tenants: &Tenants) 
     paragraph(&mut out, &format!("{}  {}  {amount}", explained.reference, words::line_what(&line.key)));
     paragraph(&mut out, &quantity(explained));
     paragraph(&mut out, &price(explained, statement));
+    for step in price_steps(explained) {
+        indented(&mut out, "  ", &step);
+    }
     if let Some((exact, rounding)) = line.exact.zip(explained.rounding) {
         paragraph(&mut out, &format!("Rounding: exact {exact}, rounded once by {rounding}."));
     }
@@ -96,6 +99,12 @@ pub(crate) fn price(explained: &Explained, statement: &Statement) -> String {
         until.map_or_else(|| "until further notice".into(), |to_ms| format!("to {}", date(to_ms))),
         statement.context.prices.number,
     )
+}
+
+/// How the price comes about, and why it isn't what it was once.
+pub(crate) fn price_steps(explained: &Explained) -> Vec<String> {
+    let changed = explained.changes.iter().map(|why| format!("changed for the past: {why}"));
+    explained.derivation.iter().cloned().chain(changed).collect()
 }
 
 /// The sum of the device-hours against the line.

@@ -1,9 +1,10 @@
 //! What was posted, and what a closed period would be now, as text.
 
 use crate::table::{Column, plain, render};
-use billing::charge::Charge;
+use billing::charge::{Charge, Quantity};
 use billing::closing::Delta;
-use billing::money::Currency;
+use billing::money::{Amount, Currency};
+use billing::post::credit::Proposal;
 use billing::words;
 
 /// Rows that were posted, each with its statement.
@@ -23,6 +24,38 @@ pub fn charges(charges: &[Charge], currency: &Currency) -> String {
         })
         .collect();
     render(&[Column::Left, Column::Fill, Column::Right, Column::Right], &rows)
+}
+
+/// Credits that are proposed, with the month that each was posted to, if it was.
+pub fn proposals(proposed: &[(&Proposal, Option<&str>)], currency: &Currency) -> String {
+    let head = ["id", "statement of", "device", "what", "lost", "price", currency.code(), "state"];
+    let mut rows = vec![head.map(String::from).into()];
+    for (proposal, posted) in proposed {
+        let state = posted.map_or_else(|| "proposed".to_owned(), |month| format!("posted to {month}"));
+        // The other side of each is the platform's and says nothing new.
+        for charge in proposal.charges.iter().filter(|charge| charge.amount < Amount(0)) {
+            let lost = charge.quantity.map(|q| words::quantity(Quantity { nano: -q.nano, ..q }));
+            let failure = &proposal.failure;
+            rows.push(
+                [
+                    proposal.id.clone(),
+                    charge.tenant.as_str().to_owned(),
+                    format!("{} {}", failure.node, failure.device),
+                    charge.what.clone(),
+                    lost.unwrap_or_default(),
+                    charge.unit_price.map(|price| price.to_string()).unwrap_or_default(),
+                    currency.show(charge.amount),
+                    state.clone(),
+                ]
+                .map(|cell| plain(&cell))
+                .into(),
+            );
+        }
+    }
+    let wide = Column::Wrap(20);
+    let columns =
+        [Column::Left, wide, wide, Column::Fill, Column::Right, Column::Right, Column::Right, Column::Left];
+    render(&columns, &rows)
 }
 
 /// What a closed period would be now, against what was posted.

@@ -13,6 +13,8 @@ use clap::{Args, Subcommand, ValueEnum};
 use dashboards::text;
 use std::collections::BTreeMap;
 
+mod credits;
+
 /// What to do.
 #[derive(Debug, Args)]
 pub struct Options {
@@ -26,6 +28,14 @@ enum Command {
     Add(AddOptions),
     /// Post the difference between a real invoice and the ledger's total of a month
     Reconcile(ReconcileOptions),
+    /// Credits that a [[credit_rule]] proposes for work lost to a failed node, a fatal XID or a lost GPU; nothing is posted
+    Propose {
+        /// The month of the failures, 2026-10
+        #[arg(long)]
+        period: String,
+    },
+    /// Post proposed credits to an open month; approved twice, a proposal is posted once
+    Approve(credits::ApproveOptions),
     /// What was posted to a month
     List {
         /// 2026-10
@@ -108,6 +118,8 @@ pub async fn run(options: Options, global: &Global) -> anyhow::Result<Outcome> {
     let outcome = match options.command {
         Command::Add(options) => add(&options, &config, &opened).await,
         Command::Reconcile(options) => reconciled(&options, &config, &opened).await,
+        Command::Propose { period } => credits::propose(&period, &config, &opened).await,
+        Command::Approve(options) => credits::approve(&options, &config, &opened).await,
         Command::List { period } => list(&period, &config, &opened).await,
     };
     opened.close().await;

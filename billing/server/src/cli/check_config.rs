@@ -17,5 +17,10 @@ pub fn run(global: &Global) -> anyhow::Result<Outcome> {
         config.tenants.count(),
         config.tenants.rules().len(),
     );
+    for entry in config.prices.entries() {
+        if let Some(derivation) = entry.derivation() {
+            println!("price {:?}: {derivation}", entry.id);
+        }
+    }
     Ok(Outcome::Done)
 }

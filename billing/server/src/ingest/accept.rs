@@ -4,7 +4,7 @@ use super::check::Judge;
 use crate::store::keys::NodeKey;
 use crate::store::rows::{
     BatchRow, DeadLetterRow, DeviceRow, GapRow, HostMemoryRow, LossRow, Origin, OwnerRow, Rows, SightingRow,
-    UsageRow, hour_s,
+    UsageRow, XidRow, hour_s,
 };
 use prost::Message;
 use schema::id::{Incarnation, WorkloadId};
@@ -111,7 +111,11 @@ impl Accepting {
         }
         for (row, window) in (0..).zip(&batch.device_windows) {
             match self.judge.device_window(window, batch) {
-                Ok(()) => self.rows.devices.push(device_row(window, batch, &self.origin, row)),
+                Ok(()) => {
+                    let device = device_row(window, batch, &self.origin, row);
+                    self.rows.xids.extend(window.xids.iter().map(|xid| xid_row(*xid, &device)));
+                    self.rows.devices.push(device);
+                }
                 Err(reason) => self.refuse("device", row, reason, window),
             }
         }
@@ -282,6 +286,21 @@ fn device_row(window: &DeviceWindow, batch: &Batch, o: &Origin, row: u32) -> Dev
         memory_byte_ms: window.memory_byte_ms,
         oversubscribed: window.oversubscribed,
         free_unknown_ms: window.free_unknown_ms,
+    }
+}
+
+fn xid_row(xid: schema::wire::Xid, window: &DeviceRow) -> XidRow {
+    XidRow {
+        hour: hour_s(xid.at_ms),
+        cluster: window.cluster.clone(),
+        node: window.node.clone(),
+        incarnation: window.incarnation,
+        sequence: window.sequence,
+        row: window.row,
+        batch_hash: window.batch_hash,
+        device: window.device.clone(),
+        at_ms: xid.at_ms,
+        number: xid.number,
     }
 }
 

@@ -1,7 +1,7 @@
 //! When a row may be counted. Each rule is a sentence that the dead letter carries.
 
 use schema::units::QUARTER_MS;
-use schema::wire::{Batch, DeviceWindow, Gap, HostMemory, UsageSlice};
+use schema::wire::{Batch, DeviceWindow, Gap, HostMemory, UsageSlice, XIDS_MAX};
 
 /// A clock that is further ahead than this isn't trusted.
 const FUTURE_MS_MAX: i64 = 5 * 60_000;
@@ -13,6 +13,8 @@ const PARTS_MAX: u32 = 1_000_000;
 const ENERGY_MJ_MAX: u64 = 90_000_000_000;
 /// A quarter hour of 16 TiB, in byte-milliseconds.
 const MEMORY_BYTE_MS_MAX: u64 = (1 << 44) * 900_000;
+/// How far from its window an XID may lie: windows close minutes after what they carry.
+const XID_AWAY_MS: i64 = 3_600_000;
 /// What a batch's rows are judged against.
 #[derive(Debug, Clone, Copy)]
 pub struct Judge {
@@ -83,6 +85,10 @@ impl Judge {
             || window.instances.iter().any(|i| i.uuid.len() > 128 || i.profile.len() > 64)
         {
             return Err("the MIG layout is larger than any device's");
+        }
+        let near = window.start_ms - XID_AWAY_MS..=window.end_ms + XID_AWAY_MS;
+        if window.xids.len() > XIDS_MAX || window.xids.iter().any(|xid| !near.contains(&xid.at_ms)) {
+            return Err("the XIDs are more than a window carries, or of another time");
         }
         energy_and_memory(window.energy_mj, window.memory_byte_ms)?;
         enums(&[window.reason, window.busy_kind])

@@ -6,6 +6,7 @@
 use crate::config::{ConfigError, Loaded};
 use crate::metrics::Metrics;
 use crate::store::Store;
+use schema::window::Window;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -40,7 +41,7 @@ pub async fn run(
             _ = stop.changed() => return,
         };
         let loaded = Arc::clone(&edited.borrow());
-        let Some(next) = looks.look(&loaded, at_once, &metrics).await else { continue };
+        let Some(next) = looks.look(&loaded, &store, at_once, &metrics).await else { continue };
         match store.keep_versions(&next, crate::clock::now_ms()).await {
             Ok(()) => {
                 tracing::info!(
@@ -71,7 +72,13 @@ struct Looks {
 
 impl Looks {
     /// The configuration with what was edited, if anything was and is right.
-    async fn look(&mut self, loaded: &Loaded, at_once: bool, metrics: &Metrics) -> Option<Loaded> {
+    async fn look(
+        &mut self,
+        loaded: &Loaded,
+        store: &Store,
+        at_once: bool,
+        metrics: &Metrics,
+    ) -> Option<Loaded> {
         self.look_at_main(loaded).await;
         let mut next = None;
         for (at, name) in FILES.into_iter().enumerate() {
@@ -88,8 +95,16 @@ impl Looks {
                 self.seen[at] = Some(read);
                 continue;
             }
+            let metered = match store.reader().metered(crate::clock::now_ms()).await {
+                Ok(metered) => metered,
+                Err(error) => {
+                    let error = crate::error::chain(&error);
+                    tracing::warn!(error, "could not compare an edit with what is metered; trying again");
+                    return None;
+                }
+            };
             let base = next.as_ref().unwrap_or(loaded);
-            match with(base, name, &read) {
+            match with(base, name, &read, metered) {
                 Ok(good) => {
                     metrics.config_load_failed.with_label_values(&[name]).set(0);
                     next = Some(good);
@@ -119,9 +134,9 @@ impl Looks {
     }
 }
 
-fn with(loaded: &Loaded, name: &'static str, read: &Read) -> Result<Loaded, ConfigError> {
+fn with(loaded: &Loaded, name: &'static str, read: &Read, metered: Window) -> Result<Loaded, ConfigError> {
     match read {
-        Some(content) => loaded.edited(name, content),
+        Some(content) => loaded.edited(name, content, metered),
         None => Err(ConfigError::Gone { path: loaded.directory.join(name) }),
     }
 }

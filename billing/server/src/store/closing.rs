@@ -55,7 +55,7 @@ pub struct PostingRow {
 }
 
 #[derive(Row, Deserialize)]
-struct PostingFound {
+pub(super) struct PostingFound {
     period_label: String,
     posting_id: String,
     kind_name: String,

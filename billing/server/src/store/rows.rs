@@ -123,6 +123,22 @@ pub struct HostMemoryRow {
     pub far_byte_ms: u64,
 }
 
+/// `xids_raw`.
+#[derive(Debug, Clone, PartialEq, Row, Serialize, Deserialize)]
+#[allow(missing_docs)] // the table's file explains each column
+pub struct XidRow {
+    pub hour: u32,
+    pub cluster: String,
+    pub node: String,
+    pub incarnation: u128,
+    pub sequence: u64,
+    pub row: u32,
+    pub batch_hash: u64,
+    pub device: String,
+    pub at_ms: i64,
+    pub number: u32,
+}
+
 /// `losses`.
 #[derive(Debug, Clone, PartialEq, Row, Serialize, Deserialize)]
 #[allow(missing_docs)] // the table's file explains each column
@@ -212,6 +228,8 @@ pub struct Rows {
     pub gaps: Vec<GapRow>,
     /// `host_memory_raw`.
     pub host_memory: Vec<HostMemoryRow>,
+    /// `xids_raw`.
+    pub xids: Vec<XidRow>,
     /// `losses`.
     pub losses: Vec<LossRow>,
     /// `owners`.
@@ -231,6 +249,7 @@ impl Rows {
         self.devices.append(&mut other.devices);
         self.gaps.append(&mut other.gaps);
         self.host_memory.append(&mut other.host_memory);
+        self.xids.append(&mut other.xids);
         self.losses.append(&mut other.losses);
         self.owners.append(&mut other.owners);
         self.sightings.append(&mut other.sightings);

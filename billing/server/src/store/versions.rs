@@ -5,6 +5,7 @@ use crate::config::Loaded;
 use billing::statement::Version;
 use clickhouse::Row;
 use schema::sql;
+use schema::window::Window;
 use serde::Deserialize;
 
 /// The first and last published hours of all, Unix seconds.
@@ -61,6 +62,32 @@ impl Reader {
             .await
             .doing("read the version of a configuration file")?;
         Ok(Version { number: u32::try_from(number).unwrap_or(u32::MAX), hash: hash.into() })
+    }
+
+    /// The time up to now of which usage may be in the ledger; empty where none is.
+    ///
+    /// # Errors
+    /// ClickHouse refuses or can't be reached.
+    pub async fn metered(&self, now_ms: i64) -> Result<Window, StoreError> {
+        let first_ms = match self.span().await?.first_hour_s {
+            0 => now_ms,
+            first_hour_s => i64::from(first_hour_s) * 1000,
+        };
+        Ok(Window::new(first_ms.min(now_ms), now_ms))
+    }
+
+    /// The content of the version of a file that was loaded last.
+    ///
+    /// # Errors
+    /// ClickHouse refuses or can't be reached.
+    pub async fn last_content(&self, file: &str) -> Result<Option<String>, StoreError> {
+        let last: Vec<String> = self
+            .query(sql::CONFIG_LAST)
+            .param("name", file)
+            .fetch_all()
+            .await
+            .doing("read the last configuration")?;
+        Ok(last.into_iter().next())
     }
 
     /// What is published, from when to when.

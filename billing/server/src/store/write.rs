@@ -38,6 +38,7 @@ impl Writer {
             self.insert("losses", &rows.losses),
             self.insert("gaps_raw", &rows.gaps),
             self.insert("host_memory_raw", &rows.host_memory),
+            self.insert("xids_raw", &rows.xids),
             self.insert("device_raw", &rows.devices),
             self.insert("usage_raw", &rows.usage),
         )?;

@@ -1,5 +1,6 @@
 //! Edits of the configuration of a running service: what is taken, and what leaves the version in force.
 
+use schema::window::Window;
 use server::config::{Loaded, load};
 
 const TENANTS: &str = "[[tenant]]\nid = \"vision\"\n[[pool]]\nname = \"spot\"\nnodes = \"spot-*\"\n[[rule]]\ntenant = \"vision\"\nmatch = { namespace = \"v\" }\n";
@@ -26,7 +27,9 @@ fn an_edit_is_refused_where_a_price_jumped_or_names_what_the_other_file_lacks() 
     let spot = price("h100-spot", "1.50", "pool = \"spot\"\nfrom = 2026-01-01");
     let book = price("h100", "3.50", "from = 2026-01-01") + &spot;
     let before = loaded(directory.path(), &book);
-    let edit = |name, text: &str| before.edited(name, text).map_err(|error| error.to_string());
+    let now = billing::instant::parse("2026-06-15", before.zone).expect("an instant");
+    let metered = Window::new(now - 30 * 24 * 3_600_000, now);
+    let edit = |name, text: &str| before.edited(name, text, metered).map_err(|error| error.to_string());
 
     let next =
         |cost: &str, rest: &str| book.clone() + &price("next", cost, &format!("from = 2026-07-01\n{rest}"));
@@ -38,6 +41,15 @@ fn an_edit_is_refused_where_a_price_jumped_or_names_what_the_other_file_lacks() 
         assert!(jumped.contains(part), "{jumped} lacks {part}");
     }
     assert!(edit("prices.toml", &next("336", "jump_confirmed = true")).is_ok());
+    // What is metered has its price, unless it is said why not.
+    let dearer = edit("prices.toml", &book.replace("3.50", "3.60")).expect_err("no reason");
+    for part in ["prices.toml: price of model \"H100\": from", "3.50", "3.60", "entry = \"h100\" and reason"]
+    {
+        assert!(dearer.contains(part), "{dearer} lacks {part}");
+    }
+    let why = "[[change]]\nentry = \"h100\"\nreason = \"typed wrong\"\n";
+    assert!(edit("prices.toml", &(book.replace("3.50", "3.60") + why)).is_ok());
+
     // What would happen may be asked of any price.
     assert!(before.with("prices.toml", &next("336", "")).is_ok());
 

@@ -207,9 +207,10 @@ fn tiers_are_priced_through_the_same_discounts() {
     let text = "[[price]]\nid = \"t\"\nmodel = \"H100\"\ntier_mode = \"graduated\"\nfrom = 2026-01-01\ntiers = [{ up_to = \"1000\", per_gpu_hour = \"3.50\" }, { up_to = 2000.5, per_gpu_hour = \"3.00\" }, { per_gpu_hour = \"2.00\" }]\n[[discount]]\nid = \"d\"\npercent = \"10\"\nfrom = 2026-01-01\n";
     let text = text.replace("2000.5", "\"2000.5\"");
     let book = book(&text);
-    let tier = |tier| Ask::default().of(|asked| book.rate_at_tier(asked, tier).expect("a price"));
-    let prices: Vec<String> = (0..4).map(|t| format!("{} {}", tier(t).tier, tier(t).price)).collect();
-    assert_eq!(prices, ["0 3.15", "1 2.70", "2 1.80", "2 1.80"]);
+    let told = |tier| Ask::default().of(|asked| book.derivation(asked, Measure::Time, tier));
+    let prices: Vec<String> = (0..4).map(|tier| told(tier).pop().expect("a discount")).collect();
+    let less = |price| format!("less 10 % by discount d = {price}");
+    assert_eq!(prices, ["3.15", "2.70", "1.80", "1.80"].map(less));
     let tiers = book.tiers("t").expect("tiers");
     assert_eq!((tiers.mode, tiers.tiers[1].up_to_nano), (TierMode::Graduated, Some(2_000_500_000_000)));
     assert_eq!(

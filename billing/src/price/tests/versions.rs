@@ -38,6 +38,12 @@ fn what_changed_in_the_past_is_listed_and_what_is_to_come_is_not() {
     assert_eq!(changes(&(unchanged.clone() + &h100("c", "9.00", "from = 2026-07-01"))), []);
     let change = |from: &str, to_ms, before: Option<&str>, after: Option<&str>| Change {
         what: "price of model \"H100\"".into(),
+        section: "price",
+        entries: [before, after]
+            .into_iter()
+            .flatten()
+            .map(|shown| shown[shown.len() - 2..shown.len() - 1].to_owned())
+            .collect(),
         from_ms: at(from),
         to_ms,
         before: before.map(Into::into),
@@ -46,7 +52,7 @@ fn what_changed_in_the_past_is_listed_and_what_is_to_come_is_not() {
     let (a, b) = ("3.50 per GPU-hour (a)", "3.36 per GPU-hour (b)");
     assert_eq!(
         changes(&h100("a", "3.50", "from = 2026-01-01")),
-        [change("2026-06-16", now, Some(b), Some(a))]
+        [Change { entries: vec!["a".into(), "b".into()], ..change("2026-06-16", now, Some(b), Some(a)) }]
     );
     assert_eq!(
         changes(&h100("b", "3.36", "from = 2026-06-16")),
@@ -65,4 +71,50 @@ fn entries_that_price_nothing_that_was_seen_are_found() {
     let matched = book.matched(["H100", "H200", "H100"]);
     let shown: Vec<String> = matched.iter().map(|m| format!("{} {}", m.entry, m.models.join(","))).collect();
     assert_eq!(shown, ["a H100", "typo "]);
+}
+
+#[test]
+fn history_is_rewritten_with_a_new_reason_only() {
+    let metered = Window::new(at("2026-03-01"), at("2026-07-01"));
+    let eur = "[[exchange_rate]]\nfrom_currency = \"EUR\"\nto_currency = \"USD\"\nrate = \"1.08\"\nsource = \"ECB\"\ndate = 2026-05-29\nfrom = 2026-01-01\n";
+    let change =
+        |entry: &str, reason: &str| format!("[[change]]\nentry = \"{entry}\"\nreason = \"{reason}\"\n");
+    let a = h100("a", "3.50", "from = 2026-01-01");
+    let old = book(&(a.clone() + eur + &change("a", "an older one")));
+    let refused = |text: &str| -> Vec<Vec<String>> {
+        let text = format!("{text}{}", change("a", "an older one"));
+        book(&text).unexplained(&old, metered).into_iter().map(|change| change.entries).collect()
+    };
+    let dearer = h100("a", "3.60", "from = 2026-01-01");
+    let none: [[&str; 1]; 0] = [];
+    for (what, text, want) in [
+        ("nothing", a.clone() + eur, &none[..]),
+        ("to come", a.clone() + eur + &h100("b", "3.60", "from = 2026-07-01"), &none),
+        ("ended to come", h100("a", "3.50", "from = 2026-01-01\nto = 2026-08-01") + eur, &none),
+        ("before anything was metered", h100("a", "3.50", "from = 2026-02-01") + eur, &none),
+        ("another name", h100("z", "3.50", "from = 2026-01-01") + eur, &none),
+        ("a model without a price", a.clone() + eur + &price("n", "B200", "from = 2026-01-01"), &none),
+        ("dearer", dearer.clone() + eur, &[["a"]]),
+        ("dearer, with the old reason", dearer.clone() + eur + &change("a", "an older one"), &[["a"]]),
+        ("dearer, with another's reason", dearer.clone() + eur + &change("b", "why"), &[["a"]]),
+        ("dearer, with a reason", dearer + eur + &change("a", "typed wrong"), &none),
+        ("gone", eur.to_owned(), &[["a"]]),
+        ("gone, with a reason", eur.to_owned() + &change("a", "never agreed"), &none),
+        ("ended in the past", h100("a", "3.50", "from = 2026-01-01\nto = 2026-06-01") + eur, &[["a"]]),
+        ("a price of its own beside it", a.clone() + eur + &price("p", "H1*", "from = 2026-06-01"), &[["p"]]),
+        ("a rate", a.clone() + &eur.replace("1.08", "1.09"), &[["exchange_rate 1"]]),
+        (
+            "a rate, with a reason",
+            a + &eur.replace("1.08", "1.09") + &change("exchange_rate 1", "ECB"),
+            &none,
+        ),
+    ] {
+        assert_eq!(refused(&text), want, "{what}");
+    }
+    let change = &book(&h100("a", "3.60", "from = 2026-01-01"))
+        .unexplained(&book(&h100("a", "3.50", "from = 2026-01-01")), metered)[0];
+    assert_eq!(
+        change.describe(chrono_tz::Tz::UTC),
+        "price of model \"H100\": from 2026-01-01 00:00 to 2026-07-01 00:00 it was 3.50 per GPU-hour (a) and would be 3.60 per GPU-hour (a), and that time is metered: take it back, or say why in a [[change]] with entry = \"a\" and reason = \"...\""
+    );
 }
