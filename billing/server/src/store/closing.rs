@@ -40,7 +40,7 @@ pub struct ClosingRow {
 }
 
 /// A row of `postings`.
-#[derive(Debug, Clone, Row, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Row, Serialize, Deserialize)]
 #[allow(missing_docs)] // the table's file explains each column
 pub struct PostingRow {
     pub period: String,
