@@ -1,5 +1,6 @@
 //! From the NVML library to a tenant's statement, through the shipped programs: laws over random fleets, and stories.
 
+mod closing;
 mod demo;
 mod imports;
 mod late;
@@ -7,5 +8,6 @@ mod members;
 mod periods;
 mod random;
 mod stage;
+mod sums;
 mod tenants;
 mod wrong;
