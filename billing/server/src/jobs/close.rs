@@ -12,6 +12,10 @@ use schema::window::Window;
 /// Hours in one statement: far fewer statements for a backfilled month, and a bound on its memory.
 const HOURS_AT_ONCE: usize = 24;
 
+/// How often an hour that doesn't add up is rolled up at once: rows that arrive between the two halves of a roll-up are in one
+/// of them only.
+const TRIES: u32 = 5;
+
 /// Where hours are cut, besides at their ends.
 #[derive(Debug, Clone)]
 pub struct Cuts {
@@ -60,12 +64,19 @@ pub async fn close_dirty(
     let cuts_ms = cuts.within(span);
     let dirty = closer.dirty(span, since_ms, &cuts_ms).await?;
     for hours in dirty.chunks(HOURS_AT_ONCE) {
-        // Later than any before, even where the clock was set back.
-        let revision = next_revision(closer.last_revision().await?, now_ms);
-        let closed = closer.close(hours, &cuts_ms, revision, crate::clock::now_ms()).await?;
-        total.hours += closed.hours;
-        total.contested += closed.contested;
-        total.broken.extend(closed.broken);
+        let mut left = hours.to_vec();
+        for _ in 0..TRIES {
+            // Later than any before, even where the clock was set back.
+            let revision = next_revision(closer.last_revision().await?, now_ms);
+            let closed = closer.close(&left, &cuts_ms, revision, crate::clock::now_ms()).await?;
+            total.hours += closed.hours;
+            total.contested += closed.contested;
+            left.retain(|hour| closed.broken.contains(&hour.hour_s));
+            if left.is_empty() {
+                break;
+            }
+        }
+        total.broken.extend(left.iter().map(|hour| hour.hour_s));
     }
     Ok(total)
 }
