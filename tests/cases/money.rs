@@ -226,7 +226,7 @@ fn sharers_whose_processes_come_and_go_by_turns_each_hold_their_slot_all_the_tim
     let mut scenario = node(&["l40s"]);
     scenario.processes = (0..240)
         .map(|turn: u32| {
-            let (start_s, pod) = (i64::from(turn) * 15, if turn % 2 == 0 { "even" } else { "odd" });
+            let (start_s, pod) = (i64::from(turn) * 15, if turn.is_multiple_of(2) { "even" } else { "odd" });
             process(turn + 1, 0, pod).alive(start_s, start_s + 15).busy(80.0).memory_mib(100.0)
         })
         .collect();
