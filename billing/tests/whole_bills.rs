@@ -81,7 +81,7 @@ fn lines(bill: &Bill) -> impl Iterator<Item = (&str, &Line)> {
 fn what_is_nobodys_is_a_row_of_the_platforms_under_every_policy() {
     let plain = month(worked::PRICES, worked::TENANTS);
     let [nobodys] = &plain.platform.unattributed[..] else { panic!("one line without an owner") };
-    assert_eq!((nobodys.sums.held, nobodys.amount), (NanoGpuHours(140_000_000_000), Some(Amount(470_40))));
+    assert_eq!((nobodys.sums.held, nobodys.amount), (NanoGpuHours(140_000_000_000), Some(Amount(47_040))));
     let owner = "[[pool_owner]]\npool = \"all\"\ntenant = \"speech\"\nfrom = 2026-01-01\n";
     let pool = format!("{}\n[[pool]]\nname = \"all\"\nnodes = \"*\"\n", worked::TENANTS);
     let fixed = "{ vision = \"0.5\", speech = \"0.5\" }";
