@@ -135,3 +135,19 @@ fn lines_csv_sums_to_the_statements() {
     assert_eq!(cents, statements.iter().map(|s| s.totals.amount.0).sum::<i64>());
     assert!(!text.contains(",=Speech"), "a name that looks like a formula stands bare");
 }
+
+#[test]
+fn a_statement_says_in_which_zone_its_days_are_and_which_instants_that_is() {
+    let mut statement = statements().remove(1);
+    for (zone, bounds) in [
+        ("America/Bogota", "2026-03-01T05:00Z..2026-04-01T05:00Z, 744 h"),
+        ("Europe/Berlin", "2026-02-28T23:00Z..2026-03-31T22:00Z, 743 h"),
+        ("Asia/Kathmandu", "2026-02-28T18:15Z..2026-03-31T18:15Z, 744 h"),
+    ] {
+        let zone = billing::period::parse_zone(zone).expect("a zone");
+        statement.context.period = billing::period::Period::parse("2026-03", zone).expect("a month");
+        let header = format!("1 Mar 2026 00:00 - 1 Apr 2026 00:00 {} = {bounds}", zone.name());
+        assert!(text::statement(&statement).contains(&header), "{}", text::statement(&statement));
+        assert!(page::statement(&statement, &Links::none()).contains(&header), "{header}");
+    }
+}

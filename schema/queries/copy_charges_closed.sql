@@ -1,11 +1,7 @@
--- Copies the charges of a period's days, as some rules rated them last, under an attempt to close it.
+-- Copies the charges of a period's days under an attempt to close it.
+--
+-- Parameters: days and day_revisions, side by side: the ratings that the period's bill was made of.
 INSERT INTO charges_closed
 SELECT {period:String} AS period, {attempt:UInt64} AS attempt, charges.*
 FROM charges
-WHERE (day, revision) IN
-(
-    SELECT day, max(revision) AS revision
-    FROM rated_days
-    WHERE rules = {rules:String} AND day >= fromUnixTimestamp64Milli({start_ms:Int64}, 'UTC') AND day < fromUnixTimestamp64Milli({end_ms:Int64}, 'UTC')
-    GROUP BY day
-)
+WHERE (toUInt32(day), revision) IN (SELECT arrayJoin(arrayZip({days:Array(UInt32)}, {day_revisions:Array(UInt64)})) AS pair)

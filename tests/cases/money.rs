@@ -219,3 +219,37 @@ fn a_whole_node_of_full_cards_is_full() {
     assert_eq!(share.cost, "28.80");
     assert!(share.busy > 7.99 && share.busy <= 8.0, "100 %, not an eighth of it: {share:?}");
 }
+
+#[test]
+fn sharers_whose_processes_come_and_go_by_turns_each_hold_their_slot_all_the_time() {
+    // Each sample finds the other pod's process: a label that follows what was seen last would flap.
+    let mut scenario = node(&["l40s"]);
+    scenario.processes = (0..240)
+        .map(|turn: u32| {
+            let (start_s, pod) = (i64::from(turn) * 15, if turn.is_multiple_of(2) { "even" } else { "odd" });
+            process(turn + 1, 0, pod).alive(start_s, start_s + 15).busy(80.0).memory_mib(100.0)
+        })
+        .collect();
+    let cluster = Cluster::default().slots(&uuid(0), 2);
+    let cluster = cluster.pod("even", GPU, &slot(0, 0)).pod("odd", GPU, &slot(0, 1));
+    let hour = hour(&scenario, Some(cluster));
+    assert_eq!(hour.costs(), "even 1.80, odd 1.80");
+    for pod in ["even", "odd"] {
+        assert!((hour.of(pod).held - 0.5).abs() < 1e-6, "{:?}", hour.of(pod));
+        assert!((hour.of(pod).busy - 0.4).abs() < 0.02, "half of the time by 80 %: {:?}", hour.of(pod));
+    }
+}
+
+#[test]
+fn one_of_eight_cards_out_of_order_leaves_seven_and_the_eighth_is_not_anybodys() {
+    let mut scenario = node(&["h100"; 8]);
+    scenario.processes = (0..7).map(|gpu| Process::new(9, gpu).uid(1).busy(50.0).memory_mib(100.0)).collect();
+    scenario.events = vec![Event::GpuLost { gpu: 7, from: Seconds::new(600), to: None }];
+    let hour = hour(&scenario, None);
+    assert_eq!(hour.costs(), "uid-1 25.20");
+    assert_eq!(hour.devices.iter().map(|device| device.capacity.0).sum::<i64>(), 8_000_000_000);
+    let allocatable = |device: &&billing::usage::DeviceTotal| device.unavailable.0 == 0;
+    assert_eq!((hour.devices.len(), hour.devices.iter().filter(allocatable).count()), (8, 7));
+    let out: f64 = hour.devices.iter().map(|device| device.unavailable.0 as f64 / 1e9 * 3600.0).sum();
+    assert!((out - 3000.0).abs() <= 15.0, "out of order from when it was: {out} s");
+}

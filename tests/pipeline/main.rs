@@ -1,5 +1,6 @@
 //! From the NVML library to a tenant's statement, through the shipped programs: laws over random fleets, and stories.
 
+mod closing;
 mod credits;
 mod demo;
 mod focus;
@@ -10,5 +11,6 @@ mod periods;
 mod prices;
 mod random;
 mod stage;
+mod sums;
 mod tenants;
 mod wrong;

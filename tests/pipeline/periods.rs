@@ -12,7 +12,7 @@ use simulator::node::Cadence;
 const OFFSET_MS: i64 = 3 * HOUR_MS;
 
 /// The last month that ended at least two hours ago: its label, its end (Unix ms) and the label of the month after.
-fn closed_month() -> (String, i64, String) {
+pub fn closed_month() -> (String, i64, String) {
     let local = DateTime::from_timestamp_millis(Utc::now().timestamp_millis() - OFFSET_MS - 2 * HOUR_MS)
         .expect("a near instant");
     let first = NaiveDate::from_ymd_opt(local.year(), local.month(), 1).expect("a month has a first day");
@@ -22,7 +22,7 @@ fn closed_month() -> (String, i64, String) {
     (label(first.pred_opt().expect("a day before")), end_ms, label(first))
 }
 
-fn owner_of_one_gpu(start_ms: i64) -> Scenario {
+pub fn owner_of_one_gpu(start_ms: i64) -> Scenario {
     let mut node = Scenario::new("n1").starting_at_us(start_ms * 1000);
     node.gpus.push(Gpu::new("h100"));
     node.processes.push(Process::new(4242, 0).uid(2001).cgroup("0::/system.slice/train.service").busy(50.0));
@@ -30,7 +30,7 @@ fn owner_of_one_gpu(start_ms: i64) -> Scenario {
 }
 
 /// The node's device is in service from `start_ms` to `end_ms`: no hour up to today has to be closed for it.
-fn in_service(stage: &Stage, made: &[Batch], start_ms: i64, end_ms: i64) {
+pub fn in_service(stage: &Stage, made: &[Batch], start_ms: i64, end_ms: i64) {
     let local = |at_ms: i64| {
         let at = DateTime::from_timestamp_millis(at_ms - OFFSET_MS).expect("a near instant");
         at.format("%Y-%m-%dT%H:%M").to_string()
@@ -43,14 +43,14 @@ fn in_service(stage: &Stage, made: &[Batch], start_ms: i64, end_ms: i64) {
     stage.service.cli_ok(&[&["inventory", "retire"], &what[..], &["--at", &to]].concat()).expect("retired");
 }
 
-fn said(stage: &Stage, args: &[&str]) -> (Option<i32>, String) {
+pub fn said(stage: &Stage, args: &[&str]) -> (Option<i32>, String) {
     let output = stage.service.cli(args).expect("the command runs");
     let text = [output.stdout, output.stderr].concat();
     (output.status.code(), String::from_utf8_lossy(&text).into_owned())
 }
 
 /// What a statement of a bill posts: its total, and the sum of its corrections.
-fn amounts(bill: &Value, tenant: &str) -> (f64, f64) {
+pub fn amounts(bill: &Value, tenant: &str) -> (f64, f64) {
     let statements = bill["statements"].as_array().expect("statements");
     let Some(statement) = statements.iter().find(|s| s["tenant"]["id"] == tenant) else { return (0.0, 0.0) };
     let charges = statement["charges"].as_array().expect("charges");

@@ -136,7 +136,8 @@ async fn check_open(store: &Store, into: &Period) -> Result<(), PeriodsError> {
     }
 }
 
-/// Posts rows to an open month.
+/// Posts rows to an open month. What a close at the very same moment leaves out is not lost: it is a difference of the closed
+/// month, which [`correct`] posts to the next.
 ///
 /// # Errors
 /// The month is closed, or the store fails.

@@ -14,3 +14,7 @@ mod edits;
 mod front;
 #[path = "server/imports.rs"]
 mod imports;
+#[path = "server/periods.rs"]
+mod periods;
+#[path = "server/repriced.rs"]
+mod repriced;

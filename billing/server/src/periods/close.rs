@@ -5,8 +5,8 @@ use crate::config::Loaded;
 use crate::jobs::rate::dirty_days;
 use crate::jobs::settle::settle;
 use crate::report;
-use crate::store::charges::{Days, HourRevision};
-use crate::store::closing::{Closing, ClosingRow};
+use crate::store::charges::{Days, HourRevision, RatedFrom};
+use crate::store::closing::{Closing, ClosingRow, PostingRow};
 use crate::store::{Reader, Store, StoreError};
 use billing::closing::{Facts, Finding, Inputs, Item, Waiver, findings, seal};
 use billing::period::Period;
@@ -39,10 +39,38 @@ pub async fn check(
     period: &Period,
 ) -> Result<(Bill, Vec<Finding>), PeriodsError> {
     settle(store, config, period.window()).await?;
-    let reader = store.reader();
-    let bill = report::live_bill(&reader, config, period).await?;
-    let found = findings(&bill, &facts(&reader, period).await?);
+    bill_and_findings(&store.reader(), config, period).await
+}
+
+async fn bill_and_findings(
+    reader: &Reader,
+    config: &Loaded,
+    period: &Period,
+) -> Result<(Bill, Vec<Finding>), PeriodsError> {
+    let bill = report::live_bill(reader, config, period).await?;
+    let found = findings(&bill, &facts(reader, period).await?);
     Ok((bill, found))
+}
+
+/// What a bill is made of besides the configuration. A bill takes several queries; where this is the same before and after
+/// them, they all saw the same.
+#[derive(Debug, PartialEq, Eq)]
+struct Sources {
+    hours: Vec<HourRevision>,
+    days: Vec<RatedFrom>,
+    postings: Vec<PostingRow>,
+}
+
+impl Sources {
+    async fn read(reader: &Reader, rules: &str, period: &Period) -> Result<Self, StoreError> {
+        let (window, months) = (period.window(), [period.label().to_owned()]);
+        let (hours, days, postings) = tokio::try_join!(
+            reader.revisions(window),
+            reader.rated_from(Days { rules, window }),
+            reader.postings(&months)
+        )?;
+        Ok(Self { hours, days, postings })
+    }
 }
 
 async fn facts(reader: &Reader, period: &Period) -> Result<Facts, StoreError> {
@@ -81,8 +109,17 @@ pub async fn close(
     if let Some(closing) = store.reader().closing(label).await? {
         return Ok(Outcome::Closed(Box::new(closing)));
     }
+    let (reader, rules) = (store.reader(), config.rules_name());
     for _ in 0..ATTEMPTS_MAX {
-        let (bill, found) = check(store, config, period).await?;
+        settle(store, config, period.window()).await?;
+        let sources = Sources::read(&reader, &rules, period).await?;
+        let made = bill_and_findings(&reader, config, period).await;
+        let unsettled = dirty_days(&reader, &rules, config.zone, period.window()).await?;
+        if !unsettled.is_empty() || Sources::read(&reader, &rules, period).await? != sources {
+            // What was read meanwhile may be half old and half new, and not even add up.
+            continue;
+        }
+        let (bill, found) = made?;
         let waiver = |finding: &Finding| {
             let reason = waived.iter().find(|(item, _)| *item == finding.item && item.can_be_waived())?;
             Some(Waiver { item: finding.item, finding: finding.what.clone(), reason: reason.1.clone() })
@@ -92,13 +129,7 @@ pub async fn close(
             let refused = found.into_iter().filter(|f| waiver(f).is_none()).collect();
             return Ok(Outcome::Refused(refused));
         }
-        // The hours that the bill was made of: any that is published meanwhile makes a day dirty.
-        let hours = store.reader().revisions(period.window()).await?;
-        let rules = config.rules_name();
-        if !dirty_days(&store.reader(), &rules, config.zone, period.window()).await?.is_empty() {
-            continue;
-        }
-        if let Some(closing) = try_close(store, config, period, bill, &hours, waivers, author).await? {
+        if let Some(closing) = try_close(store, config, period, bill, &sources, waivers, author).await? {
             return Ok(Outcome::Closed(Box::new(closing)));
         }
     }
@@ -111,34 +142,31 @@ async fn try_close(
     config: &Loaded,
     period: &Period,
     mut bill: Bill,
-    hours: &[HourRevision],
+    sources: &Sources,
     waivers: Vec<Waiver>,
     author: &str,
 ) -> Result<Option<Closing>, PeriodsError> {
     let (reader, writer, label) = (store.reader(), store.writer(), period.label());
     let now_ms = crate::clock::now_ms();
     let attempt = crate::jobs::close::next_revision(0, now_ms);
-    let rules = config.rules_name();
-    let days = Days { rules: &rules, window: period.window() };
-    writer.copy_closed(label, attempt, days, hours).await?;
+    writer.copy_closed(label, attempt, period.window(), &sources.hours, &sources.days).await?;
     let (copied, fit) =
         tokio::try_join!(reader.closed_capacity(label, attempt), reader.closed_charges_fit(label, attempt))?;
     if copied != bill.fleet.capacity || !fit {
         writer.drop_attempt(label, attempt).await?;
         return Ok(None);
     }
-    let postings = reader.postings(&[label.to_owned()]).await?;
     let inputs = Inputs {
         period: label.into(),
         zone: config.zone.name().into(),
         currency: config.currency.code().into(),
-        hours_sha256: hash_of_hours(hours),
+        hours_sha256: hash_of_hours(&sources.hours),
         rows_checksum: reader.closed_checksum(label, attempt).await?,
         prices: bill.platform.context.prices.clone(),
         mapping: bill.platform.context.mapping.clone(),
         method: METHOD.into(),
         software: SOFTWARE.into(),
-        postings_sha256: hash_of_postings(&postings),
+        postings_sha256: hash_of_postings(&sources.postings),
         waivers,
     };
     bill.mark(Status::Final, Some(Closed { manifest: inputs.id(), waivers: inputs.waivers.clone() }));

@@ -57,13 +57,15 @@ pub struct RatedDayRow {
     pub held_nano: i64,
 }
 
-/// What a day was rated from.
-#[derive(Debug, Clone, Copy, Row, Deserialize)]
+/// What a day was last rated from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Row, Deserialize)]
 pub struct RatedFrom {
     /// Start of the day, Unix seconds.
     pub day_s: u32,
     /// Of the hours' revisions.
     pub day_fingerprint: u64,
+    /// Under which it was rated.
+    pub day_revision: u64,
 }
 
 #[derive(Row, Deserialize)]

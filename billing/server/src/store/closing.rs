@@ -1,6 +1,6 @@
 //! Closed periods and what is posted to open ones: written once, read as they were written.
 
-use super::charges::{Days, HourRevision, PieceFound};
+use super::charges::{HourRevision, PieceFound, RatedFrom};
 use super::totals::UsageFound;
 use super::{Doing, Reader, StoreError, Writer};
 use billing::bill::DevicePiece;
@@ -42,7 +42,7 @@ pub struct ClosingRow {
 }
 
 /// A row of `postings`.
-#[derive(Debug, Clone, Row, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Row, Serialize, Deserialize)]
 #[allow(missing_docs)] // the table's file explains each column
 pub struct PostingRow {
     pub period: String,
@@ -266,7 +266,7 @@ impl Reader {
 }
 
 impl Writer {
-    /// Copies the hours that a period is closed from, and the charges that were rated of them by `rules`, under an attempt.
+    /// Copies the hours that a period is closed from, and the charges of its days, under an attempt.
     ///
     /// # Errors
     /// ClickHouse refuses or can't be reached.
@@ -274,8 +274,9 @@ impl Writer {
         &self,
         period: &str,
         attempt: u64,
-        Days { rules, window }: Days<'_>,
+        window: Window,
         hours: &[HourRevision],
+        days: &[RatedFrom],
     ) -> Result<(), StoreError> {
         for (statement, doing) in [
             (sql::COPY_USAGE_CLOSED, "copy a period's usage"),
@@ -297,9 +298,8 @@ impl Writer {
             .query_raw(sql::COPY_CHARGES_CLOSED)
             .param("period", period)
             .param("attempt", attempt)
-            .param("rules", rules)
-            .param("start_ms", window.start_ms)
-            .param("end_ms", window.end_ms)
+            .param("days", days.iter().map(|d| d.day_s).collect::<Vec<_>>())
+            .param("day_revisions", days.iter().map(|d| d.day_revision).collect::<Vec<_>>())
             .execute()
             .await
             .doing("copy a period's charges")
