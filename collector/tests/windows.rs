@@ -74,7 +74,6 @@ impl Scripted {
             links: None,
             gpm: Err(Reason::NotSupported),
             mig: self.layout.as_ref().map(|ids| ids.iter().map(instance).collect()),
-            xids: Vec::new(),
         }
     }
 }

@@ -123,8 +123,7 @@ impl<'a> Group<'a> {
         let mut parts = Vec::new();
         for (piece, nano) in pieces.into_iter().zip(nanos) {
             let (mut left, mut held_left) = (nano, piece.sums.held);
-            loop {
-                let Some(line) = lines.peek().copied() else { break };
+            while let Some(line) = lines.peek().copied() {
                 let last = left <= room || self.lines.last().is_some_and(|l| l.number == line.number);
                 let taken = if last { left } else { room };
                 let held = if last { held_left } else { part_of(piece.sums.held, taken, nano) };
