@@ -48,6 +48,7 @@ pub fn run(figures: &mut Figures, folder: &Path) -> Result<()> {
             currency: "USD",
             prices: "[[price]]\nid = \"a10\"\nmodel = \"NVIDIA A10\"\nper_gpu_hour = \"0.90\"\nfrom = \"2020-01-01\"\n",
             tenants: &tenants(&containers),
+            more: "",
         },
     )?;
     let join = service.token(&["--join", "--backfill"])?;

@@ -35,7 +35,8 @@ pub fn run(figures: &mut Figures, folder: &Path) -> Result<()> {
     let file = file.to_str().context("a path in UTF-8")?;
     let dir = tempfile::tempdir()?;
     let (tenants, prices) = (tenants(), prices());
-    let settings = Settings { billing_zone: "UTC", currency: "USD", prices: &prices, tenants: &tenants };
+    let settings =
+        Settings { billing_zone: "UTC", currency: "USD", prices: &prices, tenants: &tenants, more: "" };
     let service = Service::start(dir.path(), &settings)?;
     let import = |more: &[&str]| {
         let args = ["import", "allocations", file, "--cluster", "openb", "--model", "openb GPU"];

@@ -37,8 +37,13 @@ impl Stage {
     /// With a `tenants.toml` of its own.
     pub fn with(tenants: &str) -> Result<Self> {
         let dir = tempfile::tempdir()?;
-        let settings =
-            Settings { billing_zone: "America/Sao_Paulo", currency: "USD", prices: PRICES, tenants };
+        let settings = Settings {
+            billing_zone: "America/Sao_Paulo",
+            currency: "USD",
+            prices: PRICES,
+            tenants,
+            more: "",
+        };
         let service = Service::start(dir.path(), &settings)?;
         let join = service.token(&["--join", "--backfill"])?;
         Ok(Self { service, dir, join })

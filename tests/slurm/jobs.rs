@@ -232,7 +232,7 @@ fn check_rows(rows: &[Row], jobs: &Jobs, ended: &JobState) {
 fn check_statements(rows: &[Row], jobs: &Jobs, batches: &[Batch], folder: &Path) -> Result<()> {
     let directory = folder.join("service");
     std::fs::create_dir(&directory)?;
-    let settings = Settings { billing_zone: "UTC", currency: "USD", prices: PRICES, tenants: "" };
+    let settings = Settings { billing_zone: "UTC", currency: "USD", prices: PRICES, tenants: "", more: "" };
     let service = Service::start(&directory, &settings)?;
     let credential =
         simulator::http::enrol(&service.url(), &service.token(&["--join"])?, "lab", &batches[0].node)?;

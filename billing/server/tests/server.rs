@@ -14,3 +14,5 @@ mod edits;
 mod front;
 #[path = "server/imports.rs"]
 mod imports;
+#[path = "server/retention.rs"]
+mod retention;

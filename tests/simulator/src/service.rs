@@ -19,6 +19,8 @@ pub struct Settings<'a> {
     pub prices: &'a str,
     /// Content of `tenants.toml`.
     pub tenants: &'a str,
+    /// Further lines of `slicemeter.toml`, keys before tables; empty for the defaults.
+    pub more: &'a str,
 }
 
 /// A running service. Dropping it stops it and its engine.
@@ -38,10 +40,11 @@ impl Service {
         std::fs::write(
             dir.join("slicemeter.toml"),
             format!(
-                "billing_zone = \"{}\"\ncurrency = \"{}\"\nlisten = \"127.0.0.1:{port}\"\nclose_interval_s = 1\n\
+                "billing_zone = \"{}\"\ncurrency = \"{}\"\nlisten = \"127.0.0.1:{port}\"\nclose_interval_s = 1\n{}\
                  [engine]\ndata_dir = {:?}\nmemory_mib = 3072\n",
                 settings.billing_zone,
                 settings.currency,
+                settings.more,
                 dir.join("data"),
             ),
         )?;

@@ -53,7 +53,13 @@ fn main() -> Result<()> {
     let prices = fleet::prices_toml(&month);
     let service = Service::start(
         &service_dir,
-        &Settings { billing_zone: ZONE, currency: "USD", prices: &prices, tenants: fleet::TENANTS_TOML },
+        &Settings {
+            billing_zone: ZONE,
+            currency: "USD",
+            prices: &prices,
+            tenants: fleet::TENANTS_TOML,
+            more: "",
+        },
     )?;
     let join = service.token(&["--join", "--backfill"])?;
 
