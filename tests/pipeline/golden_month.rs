@@ -119,15 +119,19 @@ fn is_late(batch: &Batch) -> bool {
 
 #[test]
 fn a_month_comes_out_to_the_cent_and_stays_so() {
+    let fleet = fleet();
+    let made: Vec<Vec<Batch>> =
+        fleet.iter().zip(1..).map(|(node, incarnation)| batches(node, incarnation)).collect();
     let month = Month::start();
     let join = month.service.token(&["--join", "--backfill"]).expect("a token");
+    for (node, made) in fleet.iter().zip(&made) {
+        month.in_service(node, made);
+    }
     let mut late = Vec::new();
-    for (at, node) in fleet().iter().enumerate() {
-        let made = batches(node, 1 + at as u128);
+    for (node, made) in fleet.iter().zip(made) {
+        let (held_back, punctual): (Vec<Batch>, Vec<Batch>) = made.into_iter().partition(is_late);
         let credential =
             http::enrol(&month.service.url(), &join, CLUSTER, &node.scenario.node).expect("joins");
-        month.in_service(node, &made);
-        let (held_back, punctual): (Vec<Batch>, Vec<Batch>) = made.into_iter().partition(is_late);
         month.ship(&credential, &punctual);
         late.push((credential, held_back));
     }
