@@ -195,6 +195,14 @@ queries! {
     TOKENS = "tokens";
     /// The values of settings that the service relies on.
     SETTINGS = "settings";
+    /// For how many months tables of raw rows keep them.
+    RETENTION = "retention";
+    /// Sets that for a table whose rows are of an hour.
+    RETAIN_RAW = "retain_raw";
+    /// Sets that for refused rows.
+    RETAIN_DEAD_LETTERS = "retain_dead_letters";
+    /// Makes setting it cheap.
+    RETAIN_CHEAPLY = "retain_cheaply";
 }
 
 #[cfg(test)]

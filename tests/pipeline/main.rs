@@ -4,6 +4,7 @@ mod closing;
 mod credits;
 mod demo;
 mod focus;
+mod golden_month;
 mod imports;
 mod late;
 mod members;

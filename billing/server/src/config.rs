@@ -31,6 +31,9 @@ pub struct File {
     /// How often hours with news are closed again, seconds, 1 to 3600; default 3.
     #[serde(default = "default_close_interval_s")]
     pub close_interval_s: u64,
+    /// How long evidence is kept.
+    #[serde(default)]
+    pub retention: Retention,
     /// The embedded ClickHouse.
     #[serde(default)]
     pub engine: Engine,
@@ -51,6 +54,21 @@ pub enum ModeName {
     Showback,
     /// Charged.
     Chargeback,
+}
+
+/// `[retention]`.
+#[derive(Debug, Clone, Copy, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Retention {
+    /// Months that slices, device windows, gaps and refused rows are kept, 1 to 120; default 13. The ledger outlives them:
+    /// a line of an older month still has its hours, and no slices under them.
+    pub slices_months: u16,
+}
+
+impl Default for Retention {
+    fn default() -> Self {
+        Self { slices_months: 13 }
+    }
 }
 
 /// `[engine]`.
@@ -303,6 +321,10 @@ pub fn load(path: &Path) -> Result<Loaded, ConfigError> {
     let currency = Currency::parse(&file.currency).map_err(|e| value("currency", e.to_string()))?;
     if !(1..=3600).contains(&file.close_interval_s) {
         return Err(value("close_interval_s", "write 1 to 3600 seconds".into()));
+    }
+    if !(1..=120).contains(&file.retention.slices_months) {
+        let message = "write 1 to 120 months; 13 outlast a year's dispute";
+        return Err(value("retention.slices_months", message.into()));
     }
     if !(256..=1 << 20).contains(&file.engine.memory_mib) {
         return Err(value("engine.memory_mib", "write 256 (it needs about 200 when idle) to 1048576".into()));

@@ -48,6 +48,14 @@ pub async fn open(config: &Loaded) -> anyhow::Result<Opened> {
         if ran > 0 {
             tracing::info!(migrations = ran, "brought the database up to date");
         }
+        let altered = store.retain(config.file.retention.slices_months).await?;
+        if altered > 0 {
+            tracing::info!(
+                tables = altered,
+                months = config.file.retention.slices_months,
+                "changed the retention"
+            );
+        }
         let rewritten = rewritten(&store, config).await?;
         if rewritten.is_none() {
             store.keep_versions(config, crate::clock::now_ms()).await?;

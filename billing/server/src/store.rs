@@ -7,6 +7,8 @@ pub mod connect;
 
 pub mod migrate;
 
+pub mod retention;
+
 pub mod rows;
 
 pub mod write;

@@ -18,3 +18,5 @@ mod imports;
 mod periods;
 #[path = "server/repriced.rs"]
 mod repriced;
+#[path = "server/retention.rs"]
+mod retention;

@@ -72,6 +72,11 @@ pub fn hold(piece: &mut Closed, claims: &[&Claim]) {
                     (row.share_num, row.share_den) = (part.share.num, part.share.den);
                     let quality = if part.share == whole { Quality::Measured } else { Quality::Allocated };
                     row.held_quality = quality as i32;
+                    // Who is alone on a device of four slots still holds one slot of it. Who shares by MPS or as a virtual
+                    // machine does so whoever gave the share.
+                    if ![Sharing::Mps as i32, Sharing::Vgpu as i32].contains(&row.sharing) {
+                        row.sharing = sharing(place, part.share == whole) as i32;
+                    }
                 }
                 None => {
                     add_row(piece, place, whole, &part, use_known);
@@ -81,6 +86,16 @@ pub fn hold(piece: &mut Closed, claims: &[&Claim]) {
                 }
             }
         }
+    }
+}
+
+/// How a place is shared of which a scheduler gave somebody all or a part.
+fn sharing(place: Place, all: bool) -> Sharing {
+    match (place, all) {
+        (Place::DEVICE, true) => Sharing::Whole,
+        (Place::DEVICE, false) => Sharing::TimeSliced,
+        (_, true) => Sharing::Mig,
+        (_, false) => Sharing::MigShared,
     }
 }
 
@@ -130,18 +145,12 @@ pub(super) fn held_row(
     share: Share,
     len_ms: u64,
 ) -> (UsageSlice, Option<String>) {
-    let sharing = match (place, share == whole) {
-        (Place::DEVICE, true) => Sharing::Whole,
-        (Place::DEVICE, false) => Sharing::TimeSliced,
-        (_, true) => Sharing::Mig,
-        (_, false) => Sharing::MigShared,
-    };
     let row = UsageSlice {
         start_ms: piece.window.start_ms,
         end_ms: piece.window.end_ms,
         gpu_instance: place.gpu_instance,
         compute_instance: place.compute_instance,
-        sharing: sharing as i32,
+        sharing: sharing(place, share == whole) as i32,
         share_num: share.num,
         share_den: share.den,
         allocated_ms: Some(len_ms),

@@ -323,6 +323,27 @@ fn a_slot_of_an_mps_device_is_held_where_its_holders_processes_are() {
     assert!(got.1.contains("7@vision x1/4 60/0/0"), "given to it, used by another, both show: {}", got.1);
 }
 
+#[test]
+fn how_a_device_is_shared_is_what_the_scheduler_gave_whoever_else_is_there() {
+    let shared = |now: Sharing, share: (u32, u32)| {
+        let mut slice = minute(&[(process_of("7"), 30_000)]);
+        slice.usage[0].0.sharing = now as i32;
+        let pieces = apply(slice, &[word(99, vec![given(minor(0), "7", share, 0, None)])]);
+        pieces[0].usage[0].0.sharing()
+    };
+    assert_eq!(
+        shared(Sharing::Whole, (1, 4)),
+        Sharing::TimeSliced,
+        "alone, and yet only one slot of four is its"
+    );
+    assert_eq!(
+        shared(Sharing::TimeSliced, (1, 1)),
+        Sharing::Whole,
+        "others are there who were given nothing"
+    );
+    assert_eq!(shared(Sharing::Mps, (1, 4)), Sharing::Mps);
+}
+
 proptest! {
     /// Cutting and holding change neither what was measured nor the device's limits.
     #[test]

@@ -163,7 +163,13 @@ fn usage_row(statement: &Statement) -> Vec<String> {
 fn same_but(above: &LineKey, key: &LineKey) -> Option<&'static str> {
     let alike = LineKey { price: above.price.clone(), ..key.clone() };
     if alike == *above && key.price.unit().is_some() {
-        return Some("same, new price");
+        let list = |key: &LineKey| key.price.rate().map(|rate| rate.list);
+        return Some(match above.price.unit() == key.price.unit() {
+            false => "same, new price",
+            // A reservation's price stays while the list price that it replaces changes.
+            true if list(above) != list(key) => "same, other list price",
+            true => "same, other price entry",
+        });
     }
     let watched = LineKey { unwatched: above.unwatched, ..key.clone() };
     (watched == *above && key.unwatched).then_some("same, collector gap")

@@ -50,11 +50,12 @@ pub fn lab() -> &'static Lab {
     })
 }
 
-/// An empty, migrated database.
+/// An empty, migrated database that keeps raw rows for ten years: those of [`HOUR`] are old.
 pub async fn store() -> Store {
     static NEXT: AtomicU32 = AtomicU32::new(0);
     let store = unmigrated(&format!("test_{}", NEXT.fetch_add(1, Ordering::Relaxed))).await;
     store.migrate(1).await.expect("migrates");
+    store.retain(120).await.expect("keeps");
     store
 }
 

@@ -4,7 +4,7 @@ use crate::common::lab;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-fn slicemeter(config: &Path, arguments: &[&str]) -> Output {
+pub(crate) fn slicemeter(config: &Path, arguments: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_slicemeter"))
         .arg("--config")
         .arg(config)
@@ -14,7 +14,7 @@ fn slicemeter(config: &Path, arguments: &[&str]) -> Output {
 }
 
 /// A configuration that finds the tests' engine.
-fn configuration(name: &str, extra: &str) -> PathBuf {
+pub(crate) fn configuration(name: &str, extra: &str) -> PathBuf {
     let directory = lab().data_dir.join(name);
     std::fs::create_dir_all(&directory).expect("made");
     let text = format!(
