@@ -33,6 +33,16 @@ pub struct DevicePiece {
     pub sums: Sums,
 }
 
+impl crate::opened::Piece for DevicePiece {
+    fn key(&self) -> &LineKey {
+        &self.key
+    }
+
+    fn sums(&self) -> &Sums {
+        &self.sums
+    }
+}
+
 /// Everything that a bill is made of.
 #[derive(Debug, Clone, Copy)]
 pub struct Input<'a> {

@@ -4,6 +4,8 @@ pub mod csv;
 
 pub mod focus;
 
+pub mod groups;
+
 pub mod journal;
 
 pub mod json;

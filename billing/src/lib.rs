@@ -48,6 +48,10 @@ pub mod closing;
 
 pub mod explain;
 
+pub mod opened;
+
+pub mod grouping;
+
 pub mod words;
 
 pub mod export;

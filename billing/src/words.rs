@@ -55,7 +55,11 @@ pub fn line_quality(key: &LineKey) -> String {
     }
     match (key.quality, key.busy_quality) {
         (Quality::Measured, Quality::Estimated) => "estimated busy".into(),
-        (held, busy @ Quality::MeasuredByDcgm) => format!("{}, busy {}", quality(held), quality(busy)),
+        (Quality::Estimated, Quality::Estimated) => quality(Quality::Estimated).into(),
+        (held, busy @ (Quality::MeasuredByDcgm | Quality::Estimated)) => {
+            format!("{}, busy {}", quality(held), quality(busy))
+        }
+        (held, Quality::Unspecified) => format!("{}, use unknown", quality(held)),
         (held, _) => quality(held).into(),
     }
 }

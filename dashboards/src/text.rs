@@ -2,6 +2,7 @@
 
 mod explain;
 mod fleet;
+mod groups;
 mod postings;
 mod statement;
 mod tenants;
@@ -9,6 +10,7 @@ mod what_if;
 
 pub use explain::explain;
 pub use fleet::fleet;
+pub use groups::groups;
 pub use postings::{charges, differences, proposals};
 pub use statement::{platform, statement};
 pub use tenants::{dry_run, unmapped};

@@ -115,6 +115,8 @@ queries! {
     SUPERSEDED_PARTITIONS = "superseded_partitions";
     /// Sums of the usage ledger between change instants.
     USAGE_TOTALS = "usage_totals";
+    /// Sums of the closed usage of a period between change instants.
+    USAGE_TOTALS_CLOSED = "usage_totals_closed";
     /// Sums of the device ledger between change instants.
     DEVICE_TOTALS = "device_totals";
     /// The published revision of each hour of a window.

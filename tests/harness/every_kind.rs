@@ -49,6 +49,8 @@ pub struct EveryKind {
     pub closed: String,
     /// `2026-10`, open.
     pub open: String,
+    /// `2026-11`, the month after both.
+    pub after: String,
     _dir: TempDir,
 }
 
@@ -58,7 +60,7 @@ impl EveryKind {
     /// # Errors
     /// A program fails or refuses.
     pub fn make() -> Result<Self> {
-        let (closed, end_ms, open) = months()?;
+        let ([closed, open, after], end_ms) = months()?;
         let start_ms = end_ms - HOURS[0] * HOUR_MS;
         let made = batches(start_ms)?;
         let dir = tempfile::tempdir()?;
@@ -94,7 +96,7 @@ impl EveryKind {
         let invoice =
             ["adjust", "reconcile", "--period", &open, "--invoice", "cloud 77", "--total", "500.00"];
         service.cli_ok(&invoice)?;
-        Ok(Self { service, closed, open, _dir: dir })
+        Ok(Self { service, closed, open, after, _dir: dir })
     }
 
     /// A month's bill.
@@ -109,15 +111,16 @@ impl EveryKind {
     }
 }
 
-/// The last month that ended before its hours after; its end, Unix milliseconds; and the month after.
-fn months() -> Result<(String, i64, String)> {
+/// The last month that ended before the hours after it, and the two after it; and its end, Unix milliseconds.
+fn months() -> Result<([String; 3], i64)> {
     let at = DateTime::from_timestamp_millis(Utc::now().timestamp_millis() - (HOURS[1] + 1) * HOUR_MS)
         .context("a near instant")?;
     let first = NaiveDate::from_ymd_opt(at.year(), at.month(), 1).context("a first day")?;
     let label = |date: NaiveDate| date.format("%Y-%m").to_string();
     let before = first.pred_opt().context("a day before")?;
     let end_ms = Utc.from_utc_datetime(&first.and_time(NaiveTime::MIN)).timestamp_millis();
-    Ok((label(before), end_ms, label(first)))
+    let after = first.checked_add_months(chrono::Months::new(1)).context("a month after")?;
+    Ok(([label(before), label(first), label(after)], end_ms))
 }
 
 /// A whole device, one under MIG, a shared one, a reserved one that is lent, one charged by a blend, one without a price.

@@ -1,4 +1,5 @@
-//! FOCUS files of a closed month and an open one, through the command line: they are the ledger, whatever is in it.
+//! FOCUS files and groupings of a closed month and an open one, through the command line: they are the ledger, whatever is in
+//! it.
 
 use harness::every_kind::EveryKind;
 use serde_json::Value;
@@ -43,7 +44,7 @@ fn kinds(rows: &[Row]) -> BTreeSet<&str> {
 }
 
 #[test]
-fn a_focus_file_of_any_month_sums_to_its_statements() {
+fn focus_files_and_groupings_of_any_month_sum_to_its_statements() {
     let story = EveryKind::make().expect("the months are made");
     let file = |period: &str, more: &[&str]| {
         let args = ["report", "--period", period, "--format", "focus-csv"];
@@ -89,6 +90,39 @@ fn a_focus_file_of_any_month_sums_to_its_statements() {
     assert_eq!(sums(&closed), sums(&details));
     let periods = rows(&file(&story.closed, &["--focus-dataset", "billing-period"]));
     assert_eq!(periods[0]["BillingPeriodStatus"], "Closed");
+
+    // Any grouping of a month sums to it, and of both months to both.
+    let grouped = |period: &str, by: &str| -> Value {
+        let args = ["report", "--period", period, "--format", "json", "--group-by", by];
+        serde_json::from_str(&story.service.cli_ok(&args).expect("runs")).expect("JSON")
+    };
+    let span = format!("{}-01..{}-01", story.closed, story.after);
+    let mut both = 0;
+    for month in [&story.closed, &story.open] {
+        let bill = story.bill(month).expect("a bill");
+        both += amount(&bill["fleet"]["amount"]);
+        for by in ["tenant", "user,model,kind", "level:1,job,sharing,profile", "month,node,kind"] {
+            assert_eq!(
+                amount(&grouped(month, by)["total"]["amount"]),
+                amount(&bill["fleet"]["amount"]),
+                "{by}"
+            );
+        }
+        let groups = grouped(month, "tenant");
+        for group in groups["groups"].as_array().expect("groups") {
+            let statements = bill["statements"].as_array().expect("statements");
+            let Some(own) = statements.iter().find(|s| s["tenant"]["id"] == group["by"]["tenant"]) else {
+                continue;
+            };
+            assert_eq!(
+                amount(&group["amount"]),
+                amount(&own["totals"]["amount"]),
+                "{}",
+                group["by"]["tenant"]
+            );
+        }
+    }
+    assert_eq!(amount(&grouped(&span, "month,tenant")["total"]["amount"]), both);
 
     // Bad input is told with its remedy, and nothing is left half-written.
     let refused = |args: &[&str]| {

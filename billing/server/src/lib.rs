@@ -31,6 +31,8 @@ pub mod report;
 
 pub mod focus;
 
+pub mod groups;
+
 pub mod app;
 
 pub mod api;

@@ -12,7 +12,7 @@ use billing::post::PostError;
 use billing::rating::Gathered;
 use billing::statement::{Bill, Context, Statement, Status};
 use billing::tenant::TenantId;
-use schema::units::HOUR_MS;
+use schema::units::{HOUR_MS, NanoGpuHours};
 use schema::window::Window;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -47,6 +47,20 @@ pub enum ReportError {
     /// A closed period can't be opened.
     #[error(transparent)]
     Closed(#[from] Box<PeriodsError>),
+    /// A line can't be opened.
+    #[error(
+        "line L{line} of {period} holds {held} GPU-hours and the usage under it {pieces}: run `slicemeter period check {period}`, and report the defect if it stays"
+    )]
+    Unopened {
+        /// The period's label.
+        period: String,
+        /// Number of the line on its statement.
+        line: u32,
+        /// On the statement.
+        held: NanoGpuHours,
+        /// Sum of the usage under it.
+        pieces: NanoGpuHours,
+    },
     /// The store failed.
     #[error(transparent)]
     Store(#[from] StoreError),
@@ -102,9 +116,6 @@ async fn rated_bill(
 ) -> Result<Bill, ReportError> {
     let window = period.window();
     let published = reader.published(window).await?;
-    if published.hours == 0 {
-        return Err(ReportError::NoData(period.label().into()));
-    }
     let rules = config.rules();
     let (name, mut edges_ms) = (config.rules_name(), config.changes_ms());
     if bill::needs_days(rules) {
@@ -127,7 +138,8 @@ async fn rated_bill(
         reader.version("tenants.toml", config.tenants.hash()),
         periods::posted(reader, period),
     )?;
-    if devices.is_empty() && only.is_none() {
+    // What is posted to a month stands on its statements, whether anything ran in it or not.
+    if devices.is_empty() && only.is_none() && posted.is_empty() {
         return Err(ReportError::NoData(period.label().into()));
     }
     let mut tenants: BTreeMap<TenantId, Gathered> = BTreeMap::new();
@@ -145,7 +157,7 @@ async fn rated_bill(
         revision: 1,
         prices,
         mapping,
-        data_through_ms: Some(last_end_ms.min(published.newest_ms)),
+        data_through_ms: (published.hours > 0).then(|| last_end_ms.min(published.newest_ms)),
         closed: None,
     };
     let input = bill::Input {

@@ -71,7 +71,12 @@ pub fn statement(statement: &Statement) -> String {
 pub fn platform(statement: &PlatformStatement) -> String {
     let mut out = heading(&statement.number, "   capacity that no tenant held", &statement.context);
     let mut rows = vec![header(statement.currency.code(), "what (basis: held)")];
-    let platform = statement.lines.iter().map(|line| LineView::of_platform(line, &statement.currency));
+    let above = std::iter::once(None).chain(statement.lines.iter().map(Some));
+    let platform = statement.lines.iter().zip(above).map(|(line, above)| {
+        let view = LineView::of_platform(line, &statement.currency);
+        let same = above.is_some_and(|above| (&above.model, above.kind) == (&line.model, line.kind));
+        if same { LineView { what: "same, new price".into(), ..view } } else { view }
+    });
     let nobody = statement.unattributed.iter().map(|line| {
         let view = LineView::of(line, &statement.currency);
         let why = words::unattributed(line.key.ended.as_ref(), statement.context.period.zone());

@@ -76,7 +76,10 @@ impl From<ReportError> for ApiError {
                 Self::NotFound
             }
             ReportError::Store(store) => store.into(),
-            ReportError::Rate(_) | ReportError::Post(_) | ReportError::Closed(_) => {
+            ReportError::Rate(_)
+            | ReportError::Post(_)
+            | ReportError::Closed(_)
+            | ReportError::Unopened { .. } => {
                 tracing::error!(error = crate::error::chain(&error), "a period can't be rated");
                 Self::Busy("the period can't be rated: the operator finds why in the log".into())
             }

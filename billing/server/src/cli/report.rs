@@ -12,6 +12,7 @@ use crate::store::Reader;
 use anyhow::Context;
 use billing::export;
 use billing::export::focus::{Form, Version};
+use billing::grouping::{Dimension, Grouping, Org};
 use billing::period::Period;
 use billing::statement::Bill;
 use billing::tenant::TenantId;
@@ -42,8 +43,15 @@ pub struct Options {
     /// A file; or, without --tenant, a directory that gets a file for each tenant
     #[arg(long, value_name = "PATH")]
     output: Option<PathBuf>,
+    /// Sums of posted lines by dimensions, such as tenant,user or level:1,model: month, tenant, level:N, kind, user, job, account,
+    /// partition, qos, namespace, model, profile, sharing, pool, cluster, node, label:KEY; as text, csv or json
+    #[arg(long, value_name = "DIMENSIONS", value_delimiter = ',')]
+    group_by: Vec<Dimension>,
+    /// Whose organisation --group-by sorts into: as it was when the usage ran, or as it is now; amounts stay what was posted
+    #[arg(long, value_enum, default_value_t = OrgName::AsWas, requires = "group_by")]
+    org: OrgName,
     /// Show what each statement would come to with this price book in place of prices.toml; nothing is kept
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["tenant", "format", "output"])]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["tenant", "format", "output", "group_by"])]
     what_if: Option<PathBuf>,
 }
 
@@ -64,6 +72,15 @@ enum Written {
     FocusParquet,
     /// Journal entries for an ERP, balanced to zero
     JournalCsv,
+}
+
+/// Whose organisation a grouping sorts into.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum OrgName {
+    /// As it was when the usage ran
+    AsWas,
+    /// As tenants.toml says it is now
+    AsIs,
 }
 
 /// What a format is of.
@@ -114,6 +131,10 @@ async fn write(options: &Options, config: &Loaded, opened: &Opened) -> anyhow::R
     }
     let reader = opened.store.reader();
     let tenant = options.tenant.as_deref();
+    if !options.group_by.is_empty() {
+        put(&grouped(options, config, &reader, &period).await?, options.output.as_deref())?;
+        return Ok(Outcome::Done);
+    }
     let format = match options.format.kind() {
         Kind::Statement(format) => format,
         Kind::Focus(form) => {
@@ -160,6 +181,29 @@ async fn write(options: &Options, config: &Loaded, opened: &Opened) -> anyhow::R
         return Ok(Outcome::Finding);
     }
     Ok(Outcome::Done)
+}
+
+/// Posted months by dimensions.
+async fn grouped(
+    options: &Options,
+    config: &Loaded,
+    reader: &Reader,
+    period: &Period,
+) -> anyhow::Result<Vec<u8>> {
+    let only = options.tenant.as_deref().map(TenantId::parse).transpose();
+    let only = only.map_err(|e| WrongUse(format!("--tenant: {e}")))?;
+    let org = match options.org {
+        OrgName::AsWas => Org::AsWas,
+        OrgName::AsIs => Org::AsIs { tenants: &config.tenants, at_ms: crate::clock::now_ms() },
+    };
+    let grouping = Grouping { by: &options.group_by, only: only.as_ref(), org };
+    let groups = crate::groups::groups(reader, config, period, &grouping).await?;
+    match options.format {
+        Written::Text => Ok(text::groups(&groups, period.label()).into_bytes()),
+        Written::Csv => Ok(export::groups::csv(&groups)),
+        Written::Json => Ok(export::groups::json(&groups, period.label())),
+        _ => Err(WrongUse("--group-by is written as text, csv or json".into()).into()),
+    }
 }
 
 /// The journal of a bill, as slicemeter.toml says.

@@ -154,14 +154,17 @@ impl Reader {
     /// # Errors
     /// ClickHouse refuses or can't be reached.
     pub async fn closed_charges_fit(&self, period: &str, attempt: u64) -> Result<bool, StoreError> {
-        let held = "SELECT (SELECT sum(held_nano) FROM charges_closed WHERE period = {period:String} AND attempt = {attempt:UInt64}) \
-                    = (SELECT sum(held_nano) FROM device_closed WHERE period = {period:String} AND attempt = {attempt:UInt64})";
-        self.query(held)
+        let held = "SELECT toUInt8(ifNull( \
+                    (SELECT sum(held_nano) FROM charges_closed WHERE period = {period:String} AND attempt = {attempt:UInt64}) \
+                    = (SELECT sum(held_nano) FROM device_closed WHERE period = {period:String} AND attempt = {attempt:UInt64}), 0))";
+        let fit: u8 = self
+            .query(held)
             .param("period", period)
             .param("attempt", attempt)
             .fetch_one()
             .await
-            .doing("check closed charges")
+            .doing("check closed charges")?;
+        Ok(fit == 1)
     }
 
     /// A tenant's charges of a closed period, by line, device and day.

@@ -154,6 +154,28 @@ impl Reader {
         Ok(rows.into_iter().map(Into::into).collect())
     }
 
+    /// As [`Reader::usage_totals`], over the hours that a period was closed from.
+    ///
+    /// # Errors
+    /// ClickHouse refuses or can't be reached.
+    pub async fn usage_totals_closed(
+        &self,
+        period: &str,
+        attempt: u64,
+        window: Window,
+        changes_ms: &[i64],
+    ) -> Result<Vec<UsageTotal>, StoreError> {
+        let rows: Vec<UsageFound> = self
+            .query(sql::USAGE_TOTALS_CLOSED)
+            .param("period", period)
+            .param("attempt", attempt)
+            .param("edges", edges(window, changes_ms))
+            .fetch_all()
+            .await
+            .doing("sum closed usage")?;
+        Ok(rows.into_iter().map(Into::into).collect())
+    }
+
     /// Sums of the device ledger over `window`, between `changes_ms`.
     ///
     /// # Errors
