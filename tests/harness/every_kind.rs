@@ -20,7 +20,7 @@ const HOURS: [i64; 2] = [4, 2];
 const RESERVED: &str = "GPU-00000000-0000-0000-0000-0000000000a3";
 
 const TENANTS: &str = "\
-[[tenant]]\nid = \"one\"\nname = \"One & Co\"\ncost_centre = \"4711\"\n[[tenant]]\nid = \"two\"\n[[tenant]]\nid = \"three\"\n\
+[[tenant]]\nid = \"one\"\nname = \"One & Co\"\ncost_centre = \"4711\"\n[[tenant]]\nid = \"two\"\ncost_centre = \"4712\"\n[[tenant]]\nid = \"three\"\n\
 [[rule]]\ntenant = \"one\"\nmatch = { uid = \"2001\" }\n\
 [[rule]]\ntenant = \"two\"\nmatch = { uid = \"2002\" }\n\
 [[rule]]\ntenant = \"three\"\nmatch = { uid = \"2003\" }\n";
@@ -39,7 +39,8 @@ tiers = [{ up_to = \"1\", per_gpu_hour = \"1.21\" }, { per_gpu_hour = \"1.03\" }
 [[allocation]]\nid = \"free-by-use\"\ncost = \"free\"\nby = \"usage\"\nfrom = 2020-01-01\n\
 [[tax]]\nid = \"vat\"\ntenant = \"two\"\nwhat = \"VAT\"\npercent = \"19\"\nfrom = 2020-01-01\n";
 
-const MORE: &str = "mode = \"chargeback\"\n[organisation]\nname = \"Acme Research\"\naccount_id = \"acme\"\nregion = \"lab-1\"\n";
+const MORE: &str = "mode = \"chargeback\"\n[organisation]\nname = \"Acme Research\"\naccount_id = \"acme\"\nregion = \"lab-1\"\n\
+[journal]\ncost_centre = \"9000\"\naccount = \"4400\"\ntenant_account = \"6400\"\n";
 
 /// A service with the two months.
 pub struct EveryKind {

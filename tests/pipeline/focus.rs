@@ -124,6 +124,21 @@ fn focus_files_and_groupings_of_any_month_sum_to_its_statements() {
     }
     assert_eq!(amount(&grouped(&span, "month,tenant")["total"]["amount"]), both);
 
+    // A journal is balanced, and debits each tenant what its statement posts; who has no cost centre is named.
+    let output = story.service.cli(&["report", "--period", &story.open, "--format", "journal-csv"]).expect("runs");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(said.contains("no cost centre is known of three: add cost_centre"), "{said}");
+    let journal = ["report", "--period", &story.open, "--tenant", "two", "--format", "journal-csv"];
+    let entries = rows(story.service.cli_ok(&journal).expect("a journal").as_bytes());
+    let of = |wanted: &dyn Fn(&Row) -> bool| -> i128 {
+        entries.iter().filter(|row| wanted(row)).map(|row| exact(&row["amount"])).sum()
+    };
+    let two = &story.bill(&story.open).expect("a bill")["statements"];
+    let two = two.as_array().expect("statements").iter().find(|s| s["tenant"]["id"] == "two").expect("two's");
+    assert_eq!(of(&|_| true), 0);
+    assert_eq!(of(&|row| row["cost_centre"] == "4712"), amount(&two["totals"]["amount"]));
+
     // Bad input is told with its remedy, and nothing is left half-written.
     let refused = |args: &[&str]| {
         let output = story.service.cli(&[&["report", "--format", "focus-csv"], args].concat()).expect("runs");
