@@ -125,7 +125,8 @@ fn focus_files_and_groupings_of_any_month_sum_to_its_statements() {
     assert_eq!(amount(&grouped(&span, "month,tenant")["total"]["amount"]), both);
 
     // A journal is balanced, and debits each tenant what its statement posts; who has no cost centre is named.
-    let output = story.service.cli(&["report", "--period", &story.open, "--format", "journal-csv"]).expect("runs");
+    let output =
+        story.service.cli(&["report", "--period", &story.open, "--format", "journal-csv"]).expect("runs");
     let said = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(2));
     assert!(said.contains("no cost centre is known of three: add cost_centre"), "{said}");

@@ -78,7 +78,7 @@ struct Read {
     config: Loaded,
 }
 
-/// Writes a file, one tenant's devices and days in memory at a time.
+/// Writes a file. The bills of its months are in memory, and one tenant's devices and days at a time.
 ///
 /// # Errors
 /// See [`FocusFileError`]; what was written so far is no whole file.
@@ -89,44 +89,41 @@ pub async fn write<W: Write + Send>(
     to: W,
 ) -> Result<W, FocusFileError> {
     let issuer = config.file.organisation.as_ref().map(issuer).ok_or(FocusFileError::NoIssuer)?;
-    let months = whole_months(wanted.period)?;
+    if wanted.dataset != Dataset::CostAndUsage && wanted.version == Version::V1_2 {
+        return Err(FocusFileError::NoDataset);
+    }
+    let months = months_with_data(reader, config, wanted.period).await?;
+    if let Some(tenant) = wanted.tenant.filter(|tenant| *tenant != TenantId::PLATFORM) {
+        // In one of the months is enough.
+        let statements = months.iter().map(|(_, month)| report::of_tenant(&month.bill, tenant).map(|_| ()));
+        statements.reduce(Result::or).unwrap_or(Ok(()))?;
+    }
     if wanted.dataset != Dataset::CostAndUsage {
-        return other_dataset(reader, config, &months, wanted, &issuer, to).await;
+        return Ok(other_dataset(months, wanted, &issuer, to)?);
     }
     let mut export = Export::begin(&issuer, wanted.version, wanted.form, to)?;
-    for period in &months {
-        let month = read(reader, config, period).await?;
+    for (period, month) in &months {
         export.month(&month.bill, month.config.prices.policies());
         let asked = |tenant: &TenantId| wanted.tenant.is_none_or(|wanted| wanted == tenant.as_str());
-        if let Some(tenant) = wanted.tenant.filter(|tenant| *tenant != TenantId::PLATFORM) {
-            report::of_tenant(&month.bill, tenant)?;
-        }
         for statement in month.bill.tenants.iter().filter(|s| asked(&s.tenant.id)) {
-            let pieces = pieces(reader, &month, period, &statement.tenant.id).await?;
+            let pieces = pieces(reader, month, period, &statement.tenant.id).await?;
             export.statement(statement, &pieces)?;
         }
         if asked(&TenantId::platform()) {
-            let pieces = pieces(reader, &month, period, &TenantId::unattributed()).await?;
+            let pieces = pieces(reader, month, period, &TenantId::unattributed()).await?;
             export.platform(&month.bill.platform, &pieces)?;
         }
     }
     Ok(export.end()?)
 }
 
-async fn other_dataset<W: Write + Send>(
-    reader: &Reader,
-    config: &Loaded,
-    periods: &[Period],
+fn other_dataset<W: Write + Send>(
+    mut read: Vec<(Period, Read)>,
     wanted: Wanted<'_>,
     issuer: &Issuer,
     to: W,
-) -> Result<W, FocusFileError> {
-    if wanted.version == Version::V1_2 {
-        return Err(FocusFileError::NoDataset);
-    }
-    let mut read_months = Vec::with_capacity(periods.len());
-    for period in periods {
-        let mut month = read(reader, config, period).await?;
+) -> Result<W, TableError> {
+    for (_, month) in &mut read {
         if let Some(tenant) = wanted.tenant {
             month.bill.tenants.retain(|s| s.tenant.id.as_str() == tenant);
             if tenant != TenantId::PLATFORM {
@@ -136,16 +133,15 @@ async fn other_dataset<W: Write + Send>(
                 platform.charges.clear();
             }
         }
-        read_months.push(month);
     }
-    let months: Vec<Month<'_>> = read_months
+    let months: Vec<Month<'_>> = read
         .iter()
-        .map(|m| Month { bill: &m.bill, closed_ms: m.closing.as_ref().map(|c| c.closed_at_ms) })
+        .map(|(_, m)| Month { bill: &m.bill, closed_ms: m.closing.as_ref().map(|c| c.closed_at_ms) })
         .collect();
-    Ok(match wanted.dataset {
-        Dataset::InvoiceDetail => invoice_details(&months, issuer, wanted.form, to)?,
-        _ => billing_periods(&months, issuer, wanted.form, to)?,
-    })
+    match wanted.dataset {
+        Dataset::InvoiceDetail => invoice_details(&months, issuer, wanted.form, to),
+        _ => billing_periods(&months, issuer, wanted.form, to),
+    }
 }
 
 fn issuer(organisation: &Organisation) -> Issuer {
@@ -163,6 +159,22 @@ fn whole_months(period: &Period) -> Result<Vec<Period>, FocusFileError> {
         return Err(FocusFileError::NotMonths(period.label().into()));
     }
     Ok(months)
+}
+
+/// The months of a period. A year goes on after a month in which nothing ran.
+async fn months_with_data(
+    reader: &Reader,
+    config: &Loaded,
+    period: &Period,
+) -> Result<Vec<(Period, Read)>, FocusFileError> {
+    let mut found = Vec::new();
+    for month in whole_months(period)? {
+        match read(reader, config, &month).await {
+            Err(FocusFileError::Report(ReportError::NoData(_))) => {}
+            other => found.push((month, other?)),
+        }
+    }
+    if found.is_empty() { Err(ReportError::NoData(period.label().into()).into()) } else { Ok(found) }
 }
 
 async fn read(reader: &Reader, config: &Loaded, period: &Period) -> Result<Read, FocusFileError> {

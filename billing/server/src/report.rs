@@ -183,12 +183,6 @@ pub fn of_tenant<'a>(bill: &'a Bill, tenant: &str) -> Result<&'a Statement, Repo
     })
 }
 
-/// The period that a statement's number ends in: `VIS-2026-09` is of 2026-09.
-pub fn period_of_number(number: &str, config: &Loaded) -> Option<Period> {
-    let ends = number.match_indices('-').map(|(at, _)| &number[at + 1..]);
-    ends.filter_map(|end| Period::parse(end, config.zone).ok()).next()
-}
-
 /// A line of a statement (`VIS-2026-09-L3`), opened, with the statement it is on. `may_see` says whose lines are there for
 /// whoever asks; others aren't.
 ///
@@ -202,7 +196,7 @@ pub async fn explain(
 ) -> Result<(Statement, Explained), ReportError> {
     let unknown = || ReportError::UnknownLine(reference.into());
     let (number, line) = parse_reference(reference).ok_or_else(unknown)?;
-    let period = period_of_number(number, config).ok_or_else(unknown)?;
+    let period = Period::of_number(number, config.zone).ok_or_else(unknown)?;
     let bill = match bill(reader, config, &period).await {
         Err(ReportError::NoData(_)) => return Err(unknown()),
         other => other?,

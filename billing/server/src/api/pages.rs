@@ -8,6 +8,7 @@ use crate::current::Snapshot;
 use crate::report;
 use axum::extract::{Path, Query, State};
 use axum::response::{Html, IntoResponse, Redirect, Response};
+use billing::period::Period;
 use dashboards::page::{self, MonthLink};
 use serde::Deserialize;
 
@@ -35,7 +36,7 @@ pub async fn get_home(
     }
     let bill = bill_of(&app, &config, params.period.as_deref()).await?;
     let shown = bill.platform.context.period.label();
-    let link = |month: &billing::period::Period| MonthLink {
+    let link = |month: &Period| MonthLink {
         label: month.label().into(),
         href: format!("/?period={}", month.label()),
         current: month.label() == shown,
@@ -51,7 +52,7 @@ pub async fn get_statement(
     Snapshot(config): Snapshot,
     Path(number): Path<String>,
 ) -> Result<Html<Vec<u8>>, ApiError> {
-    let period = report::period_of_number(&number, &config).ok_or(ApiError::NotFound)?;
+    let period = Period::of_number(&number, config.zone).ok_or(ApiError::NotFound)?;
     let bill = report::bill(&app.reader, &config, &period).await?;
     if number == bill.platform.number && scope == Scope::Operator {
         return Ok(Html(statements::render_platform(&bill, Format::Html, &links())));

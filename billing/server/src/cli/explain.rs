@@ -6,6 +6,7 @@ use crate::jobs::settle::settle;
 use crate::report;
 use crate::store::Store;
 use billing::explain::{Explained, parse_reference};
+use billing::period::Period;
 use billing::statement::Statement;
 use clap::Args;
 use dashboards::text;
@@ -32,7 +33,7 @@ pub async fn run(options: Options, global: &Global) -> anyhow::Result<Outcome> {
 
 async fn open(line: &str, config: &Loaded, store: &Store) -> anyhow::Result<(Statement, Explained)> {
     let number = parse_reference(line).map(|(number, _)| number);
-    if let Some(period) = number.and_then(|number| report::period_of_number(number, config)) {
+    if let Some(period) = number.and_then(|number| Period::of_number(number, config.zone)) {
         settle(store, config, period.window()).await?;
     }
     Ok(report::explain(&store.reader(), config, line, |_| true).await?)
