@@ -8,10 +8,10 @@ async fn raw_rows_are_kept_as_long_as_it_is_configured() {
     let store = unmigrated("retention").await;
     store.migrate(1).await.expect("migrates");
     assert_eq!(store.retain(13).await.expect("asked"), 0, "what the tables are made with is the default");
-    assert_eq!(store.retain(120).await.expect("altered"), 5);
+    assert_eq!(store.retain(120).await.expect("altered"), 6);
     assert_eq!(store.retain(120).await.expect("asked"), 0, "once");
     append(&store, &full_hour(7)).await;
-    assert_eq!(store.retain(13).await.expect("altered back"), 5);
+    assert_eq!(store.retain(13).await.expect("altered back"), 6);
     assert_eq!(store.retain(13).await.expect("asked"), 0);
 }
 

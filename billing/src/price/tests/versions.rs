@@ -114,7 +114,7 @@ fn history_is_rewritten_with_a_new_reason_only() {
     let change = &book(&h100("a", "3.60", "from = 2026-01-01"))
         .unexplained(&book(&h100("a", "3.50", "from = 2026-01-01")), metered)[0];
     assert_eq!(
-        change.describe(chrono_tz::Tz::UTC),
+        change.describe(chrono_tz::Tz::America__Sao_Paulo),
         "price of model \"H100\": from 2026-01-01 00:00 to 2026-07-01 00:00 it was 3.50 per GPU-hour (a) and would be 3.60 per GPU-hour (a), and that time is metered: take it back, or say why in a [[change]] with entry = \"a\" and reason = \"...\""
     );
 }
