@@ -43,7 +43,8 @@ fn main() -> Result<()> {
     let now_ms = now.timestamp_millis() / 900_000 * 900_000;
     let first_ms = Period::parse(&month, zone)?.window().start_ms;
     let start_ms = options.days.map_or(first_ms, |days| now_ms - days * DAY_MS);
-    let shown = if start_ms <= first_ms { month.clone() } else { local.format("%Y-%m").to_string() };
+    // The month in which the history begins: early in a month, little of it has passed.
+    let shown = Period::month_of(start_ms.max(first_ms), zone)?.label().to_owned();
 
     let dir = tempfile::Builder::new().prefix("slicemeter-demo-").tempdir()?;
     println!("Everything lies in {} and goes when you press Ctrl-C.", dir.path().display());
