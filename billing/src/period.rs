@@ -125,6 +125,13 @@ impl Period {
         months
     }
 
+    /// Its calendar months, where it is made of whole ones.
+    pub fn whole_months(&self) -> Option<Vec<Period>> {
+        let months = self.months();
+        let len_ms: i64 = months.iter().map(Period::len_ms).sum();
+        (len_ms == self.len_ms()).then_some(months)
+    }
+
     /// As it was written: `2026-10`.
     pub fn label(&self) -> &str {
         &self.label

@@ -7,6 +7,7 @@
 use anyhow::{Context, Result, ensure};
 use harness::every_kind::EveryKind;
 use harness::figures::{Figures, Target};
+use harness::focus_file::{self, Row, exact};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -88,14 +89,8 @@ fn check(checker: &Path, file: &Path, version: &str, csv: &Path) -> Result<u32> 
     u32::try_from(counted.len()).context("fewer rules than that")
 }
 
-fn rows(file: &Path) -> Result<Vec<BTreeMap<String, String>>> {
-    csv::Reader::from_path(file)?.deserialize().map(|row| Ok(row?)).collect()
-}
-
-/// In 1e-15 of the currency.
-fn exact(cell: &str) -> Result<i128> {
-    let (whole, decimals) = cell.split_once('.').context("every decimal has a point")?;
-    Ok(format!("{whole}{decimals:0<15}").parse()?)
+fn rows(file: &Path) -> Result<Vec<Row>> {
+    focus_file::rows(&std::fs::read(file)?)
 }
 
 fn amount(value: &Value) -> Result<i128> {

@@ -3,6 +3,7 @@
 pub mod every_kind;
 
 pub mod figures;
+pub mod focus_file;
 
 pub mod kubernetes;
 pub mod model;

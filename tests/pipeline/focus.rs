@@ -2,20 +2,17 @@
 //! it.
 
 use harness::every_kind::EveryKind;
+use harness::focus_file::{self, Row};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 
-type Row = BTreeMap<String, String>;
-
 fn rows(file: &[u8]) -> Vec<Row> {
-    let mut reader = csv::Reader::from_reader(file);
-    reader.deserialize().map(|row| row.expect("a row of as many cells as columns")).collect()
+    focus_file::rows(file).expect("rows of as many cells as columns")
 }
 
 /// In 1e-15 of the currency.
 fn exact(cell: &str) -> i128 {
-    let (whole, decimals) = cell.split_once('.').expect("every decimal has a point");
-    format!("{whole}{decimals:0<15}").parse().expect("digits")
+    focus_file::exact(cell).expect("a decimal")
 }
 
 fn by_tenant(rows: &[Row]) -> BTreeMap<&str, i128> {

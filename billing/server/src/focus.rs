@@ -152,23 +152,15 @@ fn issuer(organisation: &Organisation) -> Issuer {
     }
 }
 
-fn whole_months(period: &Period) -> Result<Vec<Period>, FocusFileError> {
-    let months = period.months();
-    let len_ms: i64 = months.iter().map(Period::len_ms).sum();
-    if len_ms != period.len_ms() {
-        return Err(FocusFileError::NotMonths(period.label().into()));
-    }
-    Ok(months)
-}
-
 /// The months of a period. A year goes on after a month in which nothing ran.
 async fn months_with_data(
     reader: &Reader,
     config: &Loaded,
     period: &Period,
 ) -> Result<Vec<(Period, Read)>, FocusFileError> {
+    let months = period.whole_months().ok_or_else(|| FocusFileError::NotMonths(period.label().into()))?;
     let mut found = Vec::new();
-    for month in whole_months(period)? {
+    for month in months {
         match read(reader, config, &month).await {
             Err(FocusFileError::Report(ReportError::NoData(_))) => {}
             other => found.push((month, other?)),
@@ -202,7 +194,5 @@ async fn pieces(
     let name = month.config.rules_name();
     let mut edges_ms = month.config.changes_ms();
     edges_ms.extend(period.midnights_ms());
-    edges_ms.sort_unstable();
-    edges_ms.dedup();
     reader.charge_pieces(Days { rules: &name, window: period.window() }, &edges_ms, Some(tenant)).await
 }

@@ -17,9 +17,7 @@ pub async fn groups(
     period: &Period,
     grouping: &Grouping<'_>,
 ) -> Result<Groups, ReportError> {
-    let months = period.months();
-    let whole = months.iter().map(Period::len_ms).sum::<i64>() == period.len_ms();
-    let parts = if whole { months } else { vec![period.clone()] };
+    let parts = period.whole_months().unwrap_or_else(|| vec![period.clone()]);
     let mut groups = Groups::new(grouping.by, &config.currency);
     let mut found = false;
     for part in &parts {

@@ -10,7 +10,12 @@ use schema::units::NanoGpuHours;
 use serde::{Deserialize, Serialize};
 
 /// Longest reason, in characters: it stands on a statement.
-const REASON_MAX: usize = 500;
+pub const REASON_MAX: usize = 500;
+
+/// Whether a reason is one line that a statement can print.
+pub fn fits_a_statement(reason: &str) -> bool {
+    reason.chars().count() <= REASON_MAX && !reason.chars().any(char::is_control)
+}
 
 /// Kinds of rows that a person may post.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -155,7 +160,7 @@ impl Posting {
                 return Err(PostingError::Empty(key));
             }
         }
-        if self.reason.chars().count() > REASON_MAX || self.reason.chars().any(char::is_control) {
+        if !fits_a_statement(&self.reason) {
             return Err(PostingError::Reason);
         }
         match (self.kind, self.amount.0) {

@@ -5,11 +5,9 @@ use super::super::{Outcome, WrongUse, person};
 use crate::config::Loaded;
 use crate::open::Opened;
 use crate::periods::{self, Proposed};
+use billing::post::adjust::{REASON_MAX, fits_a_statement};
 use clap::Args;
 use dashboards::text;
-
-/// Longest reason, in characters: it stands on a statement.
-const REASON_MAX: usize = 500;
 
 #[derive(Debug, Args)]
 pub(super) struct ApproveOptions {
@@ -89,7 +87,7 @@ fn check_reason(reason: Option<&str>) -> Result<(), WrongUse> {
     if reason.trim().is_empty() {
         return Err(WrongUse("--reason is empty: statements print it; leave it out or say why".into()));
     }
-    if reason.chars().count() > REASON_MAX || reason.chars().any(char::is_control) {
+    if !fits_a_statement(reason) {
         return Err(WrongUse(format!("--reason must be one line of at most {REASON_MAX} characters")));
     }
     Ok(())
